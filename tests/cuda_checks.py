@@ -21,7 +21,7 @@ KINDS = cases.KINDS
 SCENES = (
     *("bar", "brush", "bunny", "coil-spring", "crash", "dog", "dragon", "falling-cube", "flag"),
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
-    *("molecule", "twisting-beam", "two-springs"),
+    *("twisting-beam", "two-springs", "cactus", "molecule"),
 )
 MIXED = ("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo")
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield

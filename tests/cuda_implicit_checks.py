@@ -2,6 +2,7 @@
 of a real one, and of one made of loops."""
 
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ import stiffly
 from stiffly import scenes
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
-from stiffly.solvers.card import RESIDUAL, CardFactor
+from stiffly.kernels.cuda import tree
+from stiffly.solvers import card as card_solver
+from stiffly.solvers.card import RESIDUAL, CardFactor, CardTree
 from stiffly.solvers.failures import NotPositiveDefinite
 from stiffly.solvers.newton import Newton
 from stiffly.solvers.shifted_newton import ShiftedNewton
@@ -28,6 +31,15 @@ METHODS = {
     "midpoint": Midpoint(NEWTON),
     "newmark": Newmark(solver=NEWTON),
 }
+LOCAL_GLOBAL = (
+    *("projective", "projective-bdf2", "projective-midpoint", "projective-energy-momentum"),
+    *("stabilised:projective-midpoint", "realtime-midpoint", "realtime"),
+)
+# what touches, is held, led by hand, made of springs, of tets, of several bodies
+LOCAL_GLOBAL_SCENES = (
+    *("cloth", "bar", "spinning-cube", "swinging-bunny", "falling-cube", "hippo"),
+    *("sliding-bunny", "bunny", "coil-spring", "textile", "dog"),
+)
 SCENES = ("coil-spring", "dragon", "bunny", "swinging-bunny", "flag", "crash")
 
 
@@ -110,11 +122,74 @@ def indefinite_is_told(backend):
             CardFactor(backend, sp.csc_matrix(wrong), True).solve(np.eye(3 * ROWS)[0])
 
 
+def graphs():
+    """SciPy csr patterns: a solid, a chain, many bodies, one that is alone."""
+
+    def grid(*sides):
+        points = np.stack(np.meshgrid(*map(np.arange, sides), indexing="ij"), axis=-1)
+        points = points.reshape(-1, len(sides))
+        i, j = np.array([*KDTree(points).query_pairs(1.5)]).T
+        count = len(points)
+        return sp.csr_matrix((np.ones(i.size), (i, j)), (count, count))
+
+    return {
+        "solid": grid(9, 8, 7),
+        "chain": grid(700, 1),
+        "bodies": sp.block_diag([grid(3, 3, 3)] * 20 + [sp.csr_matrix((1, 1))]).tocsr(),
+        "one": sp.csr_matrix((1, 1)),
+    }
+
+
+def same_solution_by_fronts(graph, leaf, top, backend):
+    """As LAPACK's; the same bits twice."""
+    rng = np.random.default_rng(4)
+    graph = graphs()[graph]
+    rows = rng.permutation(graph.shape[0])
+    graph = graph[rows][:, rows]
+    near, far = graph.nonzero()
+    k = rng.uniform(0.1, 10.0, near.size)
+    count = graph.shape[0]
+    couples = sp.csr_matrix((k, (near, far)), (count, count))
+    couples = couples + couples.T
+    total = np.asarray(couples.sum(axis=0)).ravel()
+    matrix = sp.csc_matrix(sp.diags(rng.uniform(0.1, 1.0, count) + total) - couples)
+    b = rng.standard_normal((count, 3))
+    with patch.object(card_solver, "LEAF", leaf), patch.object(tree, "TOP", top):
+        first, second = (CardTree(backend, matrix) for _ in range(2))
+    x = first.solve(b)
+    agree(x, np.linalg.solve(matrix.toarray(), b), 1e-12)
+    assert np.array_equal(x, second.solve(b))
+    assert np.array_equal(x, first.solve(b))
+
+
+def same_local_global_run(name, method, steps):
+    """As same_implicit_run, of a method by its name; with as many solves on the card as the host
+    makes, and what it says of them."""
+    solved = []
+
+    def counted(self, b):
+        solved.append(self)
+        return solve(self, b)
+
+    solve = CardTree.solve
+    with patch.object(CardTree, "solve", counted):
+        host, card = _same_run(name, method, steps)
+    assert solved
+    for key in ("linear_solves", "factorizations", "force_evaluations"):
+        assert host.stats[key] == card.stats[key]
+
+
 def same_implicit_run(name, method, steps):
     """Positions and ledger after so many steps of a small scene; the same bits twice; and that the
     card was what solved it."""
+    _, card = _same_run(name, METHODS[method], steps)
+    assert card.stats["operator_products"] > 0
+
+
+def _same_run(name, method, steps):
+    """On the host and on the card."""
     scene = scenes.load(name, small=True)
-    options = {"integrator": METHODS[method], "step": scene.step, "every": steps * scene.step}
+    options = {"integrator": method, "step": scene.step, "every": steps * scene.step}
     options["duration"] = steps * scene.step
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stiffly.StiffWarning)
@@ -128,4 +203,4 @@ def same_implicit_run(name, method, steps):
     for line in ("total", "added", "dissipated"):
         mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
         assert abs(mine - its) <= 1e-9 * size
-    assert card.stats["operator_products"] > 0
+    return host, card

@@ -81,7 +81,7 @@ LINES = [
     ("run bar --every 1e-9", "frames"),
     ("run bar --rtol 0", "--rtol must be positive"),
     ("run bar --rtol 1e-3 --integrator bdf1", "no error estimate"),
-    ("run bar --device gpu", "no loop on a card"),
+    ("run bar --integrator vimex --device gpu", "no loop on a card"),
     ("run bar --device tpu", "tpu"),
     ("run bar --dtype float16", "float16"),
     ("run bar --checkpoint -1", "checkpoint"),

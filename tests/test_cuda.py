@@ -262,7 +262,7 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"integrator": "projective"}, "projective has no loop on a card: use verlet.*exprb42"),
+        ({"integrator": "vimex"}, "vimex has no loop on a card: use verlet.*exprb42"),
         ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4.*midpoint"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),

@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cuda_implicit_checks import (
+    LOCAL_GLOBAL,
+    LOCAL_GLOBAL_SCENES,
     METHODS,
     ROWS,
     fewer_products,
+    graphs,
     indefinite_is_told,
     random_matrix,
     same_implicit_run,
+    same_local_global_run,
     same_solution,
+    same_solution_by_fronts,
     stiff_matrix,
 )
 from cuda_shim import COMPILER, NVCC, HostBackend, compiles
@@ -88,9 +93,36 @@ def test_what_takes_too_many_products_is_factorised_by_the_host(
     assert caplog.text.count("factorised by the host") == 1
 
 
+@pytest.mark.parametrize("leaf, top", [(4, 1), (10, 60), (128, 1500)])
+@pytest.mark.parametrize("graph", graphs())
+def test_solutions_by_fronts(graph, leaf, top, card):
+    same_solution_by_fronts(graph, leaf, top, card)
+
+
+def test_a_factor_too_large_for_the_card_stays_with_the_host(there, card, monkeypatch, caplog):
+    monkeypatch.setattr(card.kernels.trees._card, "room", 100)
+    monkeypatch.setattr(card.kernels.systems, "told", False)
+    system, x = chain(Gravity(), fixed=[0])
+    options = {"integrator": "projective", "step": 0.05, "duration": 0.5}
+    host, run = (stiffly.simulate(system, x, device=d, **options) for d in ("cpu", "gpu"))
+    cuda_matrix_checks.agree(run.positions[-1], host.positions[-1], 1e-12)
+    assert caplog.text.count("too large for the card") == 1
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_that_of_the_host(method, there):
     same_implicit_run("coil-spring", method, 3)
+
+
+@pytest.mark.parametrize("method", LOCAL_GLOBAL)
+def test_a_local_global_run_is_that_of_the_host(method, there):
+    same_local_global_run("coil-spring", method, 3)
+
+
+@pytest.mark.parametrize("name", LOCAL_GLOBAL_SCENES)
+@pytest.mark.parametrize("method", ["projective", "realtime-midpoint"])
+def test_local_global_scenes(method, name, there):
+    same_local_global_run(name, method, 3)
 
 
 def test_a_card_keeps_no_more_with_each_run_of_a_system(there, monkeypatch):
@@ -135,10 +167,11 @@ def test_the_text_is_cuda(lanes, tmp_path):
     compiles(stretch.source(solve.TEXTS), tmp_path, lanes)
 
 
-@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1"])
+@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1", "projective"])
 def test_a_run_begun_on_one_goes_on_on_the_other(integrator, there, tmp_path):
     scene = scenes.load("coil-spring", small=True, duration=0.4, every=0.1)
-    options = {"integrator": METHODS[integrator], "step": 0.05, "dtype": "float64"}
+    method = METHODS.get(integrator, integrator)
+    options = {"integrator": method, "step": 0.05, "dtype": "float64"}
     options |= {"checkpoint": 0.0}
     whole = stiffly.simulate(scene, device="gpu", **options, out=tmp_path / "whole")
     half = {**options, "duration": 0.2}
@@ -192,10 +225,8 @@ def refused(said, system, x0, **options):
     assert np.isfinite(run.positions).all()
 
 
-@pytest.mark.parametrize(
-    "integrator", ["projective", "projective-midpoint", "stabilised:projective", "vimex"]
-)
-def test_methods_without_linear_systems_of_newtons_are_refused(integrator, there):
+@pytest.mark.parametrize("integrator", ["vimex", "stabilised:vimex", "energy-lagrange"])
+def test_methods_without_a_loop_are_refused(integrator, there):
     said = "has no loop on a card.*energy-momentum"
     refused(said, *chain(Gravity(), fixed=[0]), integrator=integrator)
 

@@ -12,13 +12,18 @@ from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_implicit_checks import (
+    LOCAL_GLOBAL,
+    LOCAL_GLOBAL_SCENES,
     METHODS,
     SCENES,
     fewer_products,
+    graphs,
     indefinite_is_told,
     random_matrix,
     same_implicit_run,
+    same_local_global_run,
     same_solution,
+    same_solution_by_fronts,
     stiff_matrix,
 )
 
@@ -48,3 +53,15 @@ def test_a_matrix_that_is_indefinite_is_told():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_that_of_the_host(method, name):
     same_implicit_run(name, method, 3)
+
+
+@pytest.mark.parametrize("leaf, top", [(4, 1), (10, 60), (128, 1500)])
+@pytest.mark.parametrize("graph", graphs())
+def test_solutions_by_fronts(graph, leaf, top):
+    same_solution_by_fronts(graph, leaf, top, gpu())
+
+
+@pytest.mark.parametrize("name", LOCAL_GLOBAL_SCENES)
+@pytest.mark.parametrize("method", LOCAL_GLOBAL)
+def test_a_local_global_run_is_that_of_the_host(method, name):
+    same_local_global_run(name, method, 3)

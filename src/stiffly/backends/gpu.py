@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda import matrix, solve
+from ..kernels.cuda import matrix, solve, tree
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
@@ -41,6 +41,7 @@ class CardKernels:
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
         self.systems = solve.Systems(card, self.matrices)
+        self.trees = tree.Trees(card)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -384,14 +384,35 @@ class Ties(NamedTuple):
     motion: Any
 
 
+class Momentum(NamedTuple):
+    """Damping that leaves the rigid motions of bodies alone.  rows (n,): those that move, body by
+    body; start (C + 1,): where chunks of them begin, of one body each; body (C,); first (B + 1,):
+    the chunks of each body; total (B,) [kg]; share(h): of other velocities, that a step takes."""
+
+    rows: Any
+    start: Any
+    body: Any
+    first: Any
+    total: Any
+    share: Any
+
+
+class Between(NamedTuple):
+    """What acts between two steps, on cards alone; None of what there is not.  asleep: it does
+    nothing, in a step that only asks for forces."""
+
+    momentum: Momentum | None
+    asleep: bool = False
+
+
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
     tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
-    other ranks move.  guests: None, or system.guests.Guests: parts that the host computes beside a
-    card.  atoms: None, or what there is of Lennard-Jones forces.
+    other ranks move; between: see Between; guests: None, or system.guests.Guests: parts that the
+    host computes beside a card; atoms: None, or what there is of Lennard-Jones forces.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -411,6 +432,7 @@ class GroupedBody(NamedTuple):
     powers: Any
     tied: Any
     halo: Any = None
+    between: Any = None
     guests: Any = None
     atoms: Any = None
 

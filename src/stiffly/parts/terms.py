@@ -137,6 +137,14 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class MomentumTerm(NamedTuple):
+    """Of the bodies labels (n,), of rows that move: the share(h) of what is no rigid motion of
+    theirs is taken after a step of h."""
+
+    labels: np.ndarray
+    share: Callable[[float], float]
+
+
 class AtomTerm(NamedTuple):
     """Lennard-Jones forces: radius, root (N,): sigma / 2 and sqrt(epsilon) of each row; start
     (N + 1,), partner (m,): rows that it has none with, itself among them; cutoff: inf for none."""
@@ -150,6 +158,6 @@ class AtomTerm(NamedTuple):
 
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
-Term = Elastic | Load | FieldTerm | TouchTerm | TieTerm | AtomTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | AtomTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (AtomTerm,)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, AtomTerm)

@@ -18,6 +18,7 @@ from ..integrators.stabilised import Stabilised
 from ..integrators.stage import Implicit, bodies_of
 from ..matfun.chooser import OTHER
 from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
+from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 
 DEVICES = ("cpu", "gpu", "auto")
@@ -82,13 +83,13 @@ def on_card(
     precision: str = "double",
 ) -> tuple[Any, State]:
     """The same, on a card; InputError where one cannot, and with auto where it does not pay."""
-    exponential, implicit = isinstance(method, EXPONENTIAL), _by_newton(method)
+    exponential, implicit = isinstance(method, EXPONENTIAL), bool(_solvers(method))
     explicit = scheme_of(method) is not None and not method.adaptive
     if not (exponential or implicit or explicit):
         raise InputError(
             f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4, "
-            "forward-euler, an exponential method (exprb42), or an implicit one with Newton's "
-            f"method (energy-momentum, bdf1, bdf2, midpoint, newmark), {ON_THE_CPU}"
+            "forward-euler, an exponential method (exprb42), or an implicit one (energy-momentum, "
+            f"bdf1, bdf2, midpoint, newmark, projective), {ON_THE_CPU}"
         )
     mixed = precision == "mixed"
     if mixed and not explicit:
@@ -108,7 +109,8 @@ def on_card(
         _require_known(bound, state, method, name)
         return bound, state
     if implicit:
-        _require_systems(bound, state, name)
+        if any(isinstance(solver, Newton) for solver in _solvers(method)):
+            _require_systems(bound, state, name)
         backend.points = state.x.reshape(-1, 3).copy()
         return bound, state
     if not hasattr(bound.stretcher, "steps"):
@@ -132,11 +134,13 @@ def _tell_of_guests(guests: Any, device: str) -> None:
     )
 
 
-def _by_newton(method: Any) -> bool:
-    """Linear systems are what it is made of."""
+def _solvers(method: Any) -> list[Any]:
+    """Of an implicit method, each with linear systems that a card solves; none of any other."""
     if isinstance(method, Stabilised):
-        return _by_newton(method.base) and _by_newton(method.dissipate)
-    return isinstance(method, Implicit) and isinstance(method.solver, Newton)
+        base, dissipate = _solvers(method.base), _solvers(method.dissipate)
+        return base + dissipate if base and dissipate else []
+    known = isinstance(method, Implicit) and isinstance(method.solver, Newton | LocalGlobal)
+    return [method.solver] if known else []
 
 
 def _require_systems(system: Any, state: State, name: str) -> None:

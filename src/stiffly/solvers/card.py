@@ -1,5 +1,6 @@
 """Linear systems on a card: conjugate gradients, or BiCGStab where the matrix is not symmetric,
-with a preconditioner of two levels (kernels/cuda/solve.cu)."""
+with a preconditioner of two levels (kernels/cuda/solve.cu); and with one matrix that many systems
+share, by its factor (kernels/cuda/tree.py)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ import scipy.sparse as sp
 
 from ..contracts import Array, Backend
 from ..kernels.cuda.solve import INDEFINITE, SOLVED
+from ..kernels.cuda.tree import LEAF, TooWide
+from .dissection import eliminated, fronts
 from .failures import FactorisationError, NotPositiveDefinite
 
 if TYPE_CHECKING:
@@ -90,3 +93,51 @@ class CardFactor:
     def as_saved(self) -> SavedMatrix:
         matrix = self._matrix
         return SavedMatrix(matrix.data, matrix.indices, matrix.indptr, self._symmetric)
+
+
+class SavedTree(NamedTuple):
+    """What a checkpoint holds of a CardTree."""
+
+    matrix: Any
+
+    def on(self, backend: Backend) -> Factor:
+        return lasting(self.matrix, backend)
+
+
+def lasting(matrix: Any, backend: Backend) -> Factor:
+    """The factor of a sparse matrix (rows, rows), symmetric and positive definite, with which many
+    systems will be solved, for x, y and z alike."""
+    from .linear import factorise  # which has CardFactor as one of its kinds
+
+    if not backend.iterates:
+        return factorise(matrix)
+    systems = backend.kernels.systems
+    try:
+        return CardTree(backend, matrix)  # type: ignore[arg-type]  # a card's
+    except TooWide:
+        if not systems.told:
+            systems.told = True
+            log.warning("device gpu: a factor is too large for the card: the host solves with it")
+        return factorise(matrix)
+
+
+class CardTree:
+    """A factor that lies on a card, front by front."""
+
+    products = 0
+
+    def __init__(self, backend: GpuBackend, matrix: Any) -> None:
+        self._matrix, self._trees = sp.csc_matrix(matrix), backend.kernels.trees
+        if not np.isfinite(self._matrix.data).all():
+            raise FactorisationError("the matrix is not finite")
+        pattern = sp.csr_matrix(self._matrix)
+        key = pattern.indptr.tobytes(), pattern.indices.tobytes(), pattern.indices.dtype
+        plan = fronts(*key, 1, LEAF)
+        self.tree = self._trees.made(plan, eliminated(self._matrix, plan))
+
+    def solve(self, b: Array) -> Array:
+        """b (rows, 3)."""
+        return self._trees.solve(self.tree, b)
+
+    def as_saved(self) -> SavedTree:
+        return SavedTree(self._matrix)

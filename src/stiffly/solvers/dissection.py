@@ -8,6 +8,7 @@ work is LAPACK's and BLAS's then, on matrices of which no half is computed twice
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,14 +39,14 @@ class Fronts(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def fronts(indptr: bytes, indices: bytes, kind: Any, width: int) -> Fronts:
+def fronts(indptr: bytes, indices: bytes, kind: Any, width: int, leaf: int = LEAF) -> Fronts:
     """Of a pattern in rows, each of which stands for `width` unknowns."""
     columns, starts = np.frombuffer(indices, kind), np.frombuffer(indptr, kind)
     n = starts.size - 1
     pattern = sp.csr_matrix((np.ones(columns.size, bool), columns, starts), (n, n))
     pattern = pattern + pattern.T  # zeros may be left out on one side
     order, firsts, parents = CPU.kernels.dissected(
-        pattern.indptr, pattern.indices, max(1, LEAF // width)
+        pattern.indptr, pattern.indices, max(1, leaf // width)
     )
     ordered = pattern[order][:, order]
     below: list[Array] = []
@@ -68,17 +69,26 @@ def _wide(rows: Array, width: int) -> Array:
 
 def cholesky(matrix: sp.csc_matrix, plan: Fronts) -> tuple[sp.csc_matrix, Array]:
     """L with ones on its diagonal and 1/D: L D L^T is the matrix in the order of the plan."""
-    kernels = CPU.kernels
-    ordered = sp.csc_matrix(matrix[plan.order][:, plan.order])
-    entries = ordered.indptr, ordered.indices, ordered.data
     own, rest = np.diff(plan.starts), np.array([rows.size for rows in plan.below])
     n = plan.order.size
     ends = np.repeat(plan.starts[1:] + rest, own)
     indptr = np.concatenate([[0], np.cumsum(ends - np.arange(n))])
     room = ENTRY * int(indptr[-1]) + 24.0 * float(np.max((own + rest) ** 2))
     require(room, f"{indptr[-1]:,} entries of a factor of {n:,} unknowns")
-    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
-    inverse, place = np.empty(n), np.empty(n, np.int64)
+    indices, data, inverse = np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(n)
+    for k, (front, under) in enumerate(eliminated(matrix, plan)):
+        columns = plan.starts[k], plan.below[k], indptr, indices, data, inverse
+        CPU.kernels.front_columns(front.T, under.T, *columns)
+    return sp.csc_matrix((data, indices, indptr), shape=(n, n)), inverse
+
+
+def eliminated(matrix: sp.csc_matrix, plan: Fronts) -> Iterator[tuple[Array, Array]]:
+    """Columns of Cholesky's factor, front by front: the lower half of an array (s, s), with s
+    unknowns of its own, and (b, s) for the rows below."""
+    kernels = CPU.kernels
+    ordered = sp.csc_matrix(matrix[plan.order][:, plan.order])
+    entries = ordered.indptr, ordered.indices, ordered.data
+    own, place = np.diff(plan.starts), np.empty(plan.order.size, np.int64)
     left: list[list[tuple[Array, Array]]] = [[] for _ in own]  # to each, by its children
     for k, rows in enumerate(plan.below):
         first, s, b = plan.starts[k], own[k], rows.size
@@ -97,5 +107,4 @@ def cholesky(matrix: sp.csc_matrix, plan: Fronts) -> tuple[sp.csc_matrix, Array]
             under = dtrsm(1.0, front, under, side=1, lower=1, trans_a=1, overwrite_b=1)
             update = dsyrk(-1.0, under, beta=1.0, c=update, lower=1, overwrite_c=1)
             left[plan.parents[k]].append((rows, update))
-        kernels.front_columns(front.T, under.T, first, rows, indptr, indices, data, inverse)
-    return sp.csc_matrix((data, indices, indptr), shape=(n, n)), inverse
+        yield front, under

@@ -39,12 +39,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from ..backends.sums import norms
-from ..contracts import Array, Work
+from ..contracts import Array, Backend, Work
 from ..errors import InputError, NotConverged
+from .card import SavedTree, lasting
 from .equation import Equation, Solution, same_weights
 from .failures import FactorisationError
 from .iteration import ROUNDING, relative
-from .linear import Factor, factorise
+from .linear import factorise
 from .newton import ARMIJO
 from .secants import Secants
 from .settings import CLOCK, Clock, Pace, check_budget, check_count
@@ -66,7 +67,7 @@ BACKTRACKS = 20
 class Global:
     """The factorised A, what it was made for, and the step s that went well."""
 
-    factor: Factor
+    factor: Any  # a Factor, or a SavedTree
     rows: int
     weights: tuple[float, ...]
     layout: Any
@@ -75,6 +76,12 @@ class Global:
     def resumed(self) -> Global:
         """After something happened between two steps: A knows nothing of the state."""
         return self
+
+    def on(self, backend: Backend) -> Global:
+        """Of a checkpoint: with the matrix factorised again."""
+        if not isinstance(self.factor, SavedTree):
+            return self
+        return replace(self, factor=self.factor.on(backend))
 
     def serves(self, equation: Equation, layout: Any) -> bool:
         return same_weights(self.weights, equation.weights) and layout is self.layout
@@ -120,6 +127,7 @@ class LocalGlobal:
         if self.budget is None and (equation.pressed(guess) or equation.pressed(equation.still)):
             found = PRESSED.solve(equation, equation.still, None)
             return _solution(found.x, found.residual, found.rounding, kept, found.work)
+        kept = None if kept is None else kept.on(equation.backend)
         pace = Pace(self.budget, self.clock)
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
@@ -149,7 +157,7 @@ def factorised(equation: Equation, layout: Any, accelerate: bool = False) -> Glo
     if accelerate and not own:
         matrix = sparser(matrix)
     try:
-        factor = factorise(matrix)
+        factor = factorise(matrix) if own else lasting(matrix, equation.backend)
     except FactorisationError as failure:
         raise InputError(
             f"local/global needs M + alpha L positive definite, alpha = {weights[0]:.3g} "

@@ -32,6 +32,7 @@ from ..parts.terms import (
     terms_of,
     told_by,
 )
+from .between import between_of
 from .few import Few, alone, chosen, divides, picked
 from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
 from .guests import Guests, guests_among
@@ -192,9 +193,10 @@ class Stretcher:
         alpha = np.broadcast_to(alpha, count).astype(np.float64)
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
+        groups = layout.groups(system)
         looks = self._guests is not None and self._guests.looks  # at velocities of stages
         return contract.GroupedBody(
-            layout.groups(system),
+            groups,
             linear,
             cubic,
             layout.faces(self._of(FaceTerm)),
@@ -209,6 +211,7 @@ class Stretcher:
             layout.run,
             bool(alpha.any() or loads or looks or system.supports),
             bool(self._of(TieTerm)),
+            between=between_of(system.assembly, self._terms, groups, system.numbering.free),
             guests=self._guests,
             atoms=layout.atoms(self._of(AtomTerm), _extent(system)),
         )
@@ -519,10 +522,11 @@ class _Unfree:
 
 
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
-    """The body, of which nothing yields, rubs or is moved by shapes; of the same kinds of parts,
-    for which loops have been compiled."""
-    touches = body.touches
+    """The body, of which nothing yields, rubs, is moved by shapes or acts between steps; of the
+    same kinds of parts, for which loops have been compiled."""
+    touches, between = body.touches, body.between
     return body._replace(
+        between=None if between is None else between._replace(asleep=True),
         linear=_never_yielding(body.linear),
         cubic=_never_yielding(body.cubic),
         touches=touches._replace(

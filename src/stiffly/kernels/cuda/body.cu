@@ -75,6 +75,13 @@ struct Body {
     whole stages, first, half;
     double h;
     double *staged;  // (stages, rows, 4); null where there are kicks
+    // bodies whose momentum is damped: see Momentum of names.py; sums of chunks (chunks, SUMMED)
+    const unsigned *by_body;
+    const whole *chunk, *chunk_body, *chunks_of;
+    const double *body_mass;
+    double *chunk_sums;
+    whole chunks;
+    double share;
 };
 
 #ifndef SHIM

@@ -62,7 +62,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 262143
+#define HAS 524287
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -80,8 +80,9 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
-#define HAS_GUESTS (HAS & 65536)  // forces that the host computes
-#define HAS_ATOMS (HAS & 131072)
+#define HAS_BETWEEN (HAS & 65536)  // momentum is damped
+#define HAS_GUESTS (HAS & 131072)  // forces that the host computes
+#define HAS_ATOMS (HAS & 262144)
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

@@ -143,6 +143,7 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.between is not None,
         body.guests is not None,
         body.atoms is not None,
     )
@@ -293,8 +294,9 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs nobody else to end its step."""
+    braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
     booked = body.guests is not None and body.guests.works  # by the host
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient) or booked)
+    return not (braked or body.between or booked)
 
 
 class Fields:

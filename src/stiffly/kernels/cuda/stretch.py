@@ -24,6 +24,7 @@ from ..names import (
     TimeTables,
 )
 from . import layout
+from .between import Acting
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -53,6 +54,7 @@ TEXTS = (
     "stretch.cu",
     "blocks.cu",
     "energies.cu",
+    "between.cu",
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
@@ -247,7 +249,8 @@ class _OnCard:
         self._blocks = _blocks(held, body, mixed) if apart else NO_BLOCKS
         self._lanes = self._blocks.lanes or _lanes(body, self._rows)
         self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
+        kind = np.float32 if mixed else np.float64
+        fixed = Fields(card, held, self._lanes, kind)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -258,6 +261,7 @@ class _OnCard:
         fixed.pointer(None if body.guests is None else card.zeros(4 * self._rows))
         fixed.atoms(body.atoms, self._rows)
         self._fixed, self._tables = fixed, {}
+        self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
         self._sums, self._lines = card.zeros(4 * SUMS), None
@@ -267,7 +271,8 @@ class _OnCard:
         beside = None
         if body.guests is not None:
             beside = _Beside(card, self._launch, body.guests, self._own, self._given)
-        self._order = _Order(card, self._launch, body, scheme, self._blocks, beside)
+        others = self._acting, beside
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, *others)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -310,6 +315,7 @@ class _OnCard:
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
         words.append(0 if self._staged is None else self._card.pointer(self._staged))
+        words += self._acting.words(h)
         self._launch.define(packed(words))
         if state is not None:
             self._put(state)
@@ -451,11 +457,12 @@ class _Order:
         body: GroupedBody,
         scheme: _Scheme,
         blocks: Blocks,
+        acting: Acting,
         beside: _Beside | None,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
         self._beside, self._entry = beside, 0 if scheme.nystrom else 2
-        self._blocks = blocks
+        self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
@@ -546,11 +553,13 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers and self._touches:  # other velocities: other power as a step starts
-                self._by_rows("power_now", later, 0)
-        if self._beside is not None and self._settles:  # velocities are others
+        if self._acting:
+            self._acting.launch(self._launch)
+        if not self._left and self._powers and (self._touches or self._acting):
+            self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
+        if self._beside is not None and (self._settles or self._acting):
             self._beside.book(self._beside.guests.start, end)
-        if self._touches and self._braked:
+        if (self._touches or self._acting) and self._braked:
             self._push(later, self._stages - 1)
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
 
