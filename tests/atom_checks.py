@@ -16,7 +16,7 @@ LEDGER = ("added_now", "dissipated_now", "invented_now")
 BOND = 50.0
 
 
-def gas(seed, count=60, cutoff=None, spread=1.2, kind="free", away=0.0):
+def gas(seed, count=150, cutoff=None, spread=1.2, kind="free", away=0.0, speed=2.0):
     """Atoms of several sizes on a jittered grid, some of them bonded, fast enough to wander."""
     rng = np.random.default_rng(seed)
     side = int(np.ceil(count ** (1 / 3)))
@@ -39,7 +39,7 @@ def gas(seed, count=60, cutoff=None, spread=1.2, kind="free", away=0.0):
     if kind == "falling":
         parts.append(Gravity())
     system = System(rng.uniform(0.5, 2.0, count), parts, rest=x, **options)
-    v = 2.0 * rng.standard_normal(x.shape)
+    v = speed * rng.standard_normal(x.shape)
     v[system.fixed] = 0.0
     return system.bind(x, v)
 
@@ -88,9 +88,10 @@ def took(system, state, h, count, every):
     return stepper
 
 
-def same_wandering(backend, cutoff, kind, h=2e-3, count=100, every=25, guests=()):
+def same_wandering(backend, cutoff, kind, h=2e-3, every=25, guests=(), **how):
     """Many steps: states, ledger, energies; the same bits twice; where they end on the card."""
-    system, state = gas(5, cutoff=cutoff, kind=kind)
+    system, state = gas(5, cutoff=cutoff, kind=kind, **how)
+    count = 100
     here = took(system, state, h, count, every)
     there, again = (took(system.on(backend), state, h, count, every) for _ in range(2))
     assert ("by the host" in there.way) == bool(guests) and isinstance(there.state, Away)

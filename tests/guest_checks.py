@@ -3,7 +3,7 @@
 import numpy as np
 import test_stretch as cases
 
-from stiffly.bodies import Potential, System
+from stiffly.bodies import MomentumDamping, Potential, System
 from stiffly.contracts import Power
 from stiffly.parts.part import Uncoupled
 
@@ -57,12 +57,17 @@ class Whirl(Uncoupled):
         return Power(float(np.vdot(push, air)), float(np.vdot(push, air - v)))
 
 
-def bound(kind, guests):
+DAMPED = ("springs", "floor", "tied-led")  # also with damping of momentum between steps
+
+
+def bound(kind, guests, damped=False):
     rng = np.random.default_rng(KINDS.index(kind))
     rest, edges, x0 = cases.body(rng)
     parts, options = cases.parts_of(kind, rest, edges, 1)
     beside = {"potential": [own_potential()], "load": [Whirl()]}
     parts = [*parts, *beside.get(guests, [own_potential(), Whirl()])]
+    if damped:
+        parts.append(MomentumDamping(rate=40.0))
     system = System(rng.uniform(0.5, 2.0, len(rest)), parts, rest=rest, **options)
     held = system.fixed
     v0 = rng.standard_normal(rest.shape)
@@ -70,10 +75,10 @@ def bound(kind, guests):
     return system.bind(x0, v0)
 
 
-def same_beside(kind, guests, method, backend):
+def same_beside(kind, guests, method, backend, damped=False):
     """Steps on a card with guests are those that the host takes one by one: states, ledger,
     memory, energies at frames; and the same bits twice."""
-    system, state = bound(kind, guests)
+    system, state = bound(kind, guests, damped)
     here = cases.one_by_one(system, state, method)
     there, again = (cases.at_once(system.on(backend), state, method) for _ in range(2))
     assert "by the host" in there.way

@@ -7,7 +7,7 @@ import pytest
 import test_stretch as cases
 from cuda_checks import same_hundred_steps
 from cuda_shim import COMPILER, HostBackend
-from guest_checks import KINDS, WITH, Whirl, bound, own_potential, same_beside
+from guest_checks import DAMPED, KINDS, WITH, Whirl, bound, own_potential, same_beside
 
 import stiffly
 from stiffly import scenes
@@ -41,6 +41,13 @@ def chosen(card, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_with_guests_are_those_of_the_host(kind, guests, method, card):
     same_beside(kind, guests, method, card)
+
+
+@pytest.mark.parametrize("guests", WITH)
+@pytest.mark.parametrize("kind", DAMPED)
+def test_momentum_is_damped_beside_guests(kind, guests, card):
+    """Velocities are others after it, and so is the power of loads as the next step begins."""
+    same_beside(kind, guests, Verlet(), card, damped=True)
 
 
 def test_the_cases_do_what_they_are_for():

@@ -24,7 +24,7 @@ LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
 LANES_OF_ATOMS = ((20_000, 32), (200_000, 8))
 SWITCH, SKIN = 0.9, 0.2  # of the cutoff, as in parts/lennard_jones.py
 SORTED_BY = 512  # threads: PARTS of atoms.cu
-MOST_BUCKETS = 128
+FEWEST_CELLS, MOST_BUCKETS = 3, 128  # along an axis: an atom looks at three
 ATOM_FIELDS = 19
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
 SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
@@ -483,10 +483,10 @@ class Fields:
 
 def buckets_for(atoms: GroupedAtoms, rows: int) -> int:
     """A power of two, along each axis, so that few atoms of other cells lie in a bucket; 0 where
-    there is no cutoff."""
-    if not np.isfinite(atoms.cutoff):
-        return 0
+    each row looks at all others: there is no cutoff, or nearly all of the body is within it."""
     wanted, side = atoms.extent / ((1.0 + SKIN) * atoms.cutoff), 1
+    if wanted < FEWEST_CELLS:
+        return 0
     while side < min(wanted, MOST_BUCKETS) and side**3 < rows:
         side *= 2
     return side
