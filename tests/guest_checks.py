@@ -3,7 +3,7 @@
 import numpy as np
 import test_stretch as cases
 
-from stiffly.bodies import MomentumDamping, Potential, System
+from stiffly.bodies import MomentumDamping, Potential, Rayleigh, System
 from stiffly.contracts import Power
 from stiffly.parts.part import Uncoupled
 
@@ -57,7 +57,11 @@ class Whirl(Uncoupled):
         return Power(float(np.vdot(push, air)), float(np.vdot(push, air - v)))
 
 
-DAMPED = ("springs", "floor", "tied-led")  # also with damping of momentum between steps
+DAMPED = (
+    "springs",
+    "floor",
+    "tied-led",
+)  # damped by momentum and by Rayleigh, too
 
 
 def bound(kind, guests, damped=False):
@@ -68,6 +72,8 @@ def bound(kind, guests, damped=False):
     parts = [*parts, *beside.get(guests, [own_potential(), Whirl()])]
     if damped:
         parts.append(MomentumDamping(rate=40.0))
+        beta = 0.0 if guests != "load" else 2e-3
+        options.setdefault("damping", Rayleigh(alpha=0.5, beta=beta))
     system = System(rng.uniform(0.5, 2.0, len(rest)), parts, rest=rest, **options)
     held = system.fixed
     v0 = rng.standard_normal(rest.shape)

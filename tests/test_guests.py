@@ -17,6 +17,7 @@ from stiffly.errors import Diverged, InputError, StiffWarning
 from stiffly.integrators.explicit import Verlet
 from stiffly.integrators.rkn86 import Nystrom86
 from stiffly.integrators.runge_kutta import RungeKutta4
+from stiffly.kernels.cuda import stretch
 from stiffly.kernels.materials import load
 from stiffly.kernels.materials.material import Material
 
@@ -45,9 +46,15 @@ def test_steps_with_guests_are_those_of_the_host(kind, guests, method, card):
 
 @pytest.mark.parametrize("guests", WITH)
 @pytest.mark.parametrize("kind", DAMPED)
-def test_momentum_is_damped_beside_guests(kind, guests, card):
+def test_bodies_are_damped_beside_guests(kind, guests, card):
     """Velocities are others after it, and so is the power of loads as the next step begins."""
     same_beside(kind, guests, Verlet(), card, damped=True)
+
+
+def test_more_steps_than_kernels_number_at_once(card, monkeypatch):
+    monkeypatch.setattr(stretch, "UNIT", 4)
+    for method in (Verlet(), RungeKutta4()):
+        same_beside("blown", "both", method, card)
 
 
 def test_the_cases_do_what_they_are_for():
@@ -210,6 +217,17 @@ def test_parts_that_act_between_steps_are_refused_by_name(chosen):
 
     with pytest.raises(InputError, match=r"brake \(Brake\) has no compiled loop.*on the CPU"):
         rope([Brake()], device="gpu")
+
+
+def test_beta_beside_what_may_hold_particles_is_refused(chosen):
+    """Its matrix is summed by pairs: that of a well is none."""
+    rest = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    parts = [stiffly.Springs([[0, 1]], 9.0), own_potential()]
+    system = stiffly.System(1.0, parts, rest=rest, damping=stiffly.Rayleigh(beta=0.1))
+    options = {"integrator": "verlet", "step": 1e-3, "duration": 1e-2}
+    with pytest.raises(InputError, match=r"beta beside well \(PreparedPotential\) has no compiled"):
+        stiffly.simulate(system, rest, device="gpu", **options)
+    stiffly.simulate(system, rest, **options)
 
 
 def test_a_bacterium_swims_beside_a_card(chosen):

@@ -123,6 +123,10 @@ class TouchTerm(NamedTuple):
     since: float
 
 
+class MeshTouchTerm(TouchTerm):
+    """The same with a closed mesh, whose closest points are looked for."""
+
+
 class TieTerm(NamedTuple):
     """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
 
@@ -156,8 +160,31 @@ class AtomTerm(NamedTuple):
     cutoff: float
 
 
+class SteadyTerm(NamedTuple):
+    """Springs that are linear about a rest shape (N, 3): edges (m, 2), blocks (m, 3, 3) [N/m]."""
+
+    edges: np.ndarray
+    blocks: Array
+    rest: Array
+
+
+class ViscousTerm(NamedTuple):
+    """What damps by a constant matrix, pair by pair: edges (m, 2), blocks (m, 3, 3) [N s/m], which
+    pull the first of a pair, and transposed the second.  No part's: Rayleigh's beta of a body."""
+
+    edges: np.ndarray
+    blocks: Array
+
+
+def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
+    """[J] of each."""
+    u = x - springs.rest
+    w = u[springs.edges[:, 1]] - u[springs.edges[:, 0]]
+    return 0.5 * np.einsum("mi,mij,mj->m", w, springs.blocks, w)
+
+
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
-Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | AtomTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm | AtomTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (MomentumTerm, AtomTerm)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm, AtomTerm)

@@ -83,6 +83,8 @@ def _require_joinable(system: Any) -> None:
         require_loop(system)
     except NoStretch as reason:
         raise InputError(f"{reason}; {ALONE}") from None
+    if system.damping is not None and system.damping.beta:
+        raise InputError(f"Rayleigh damping with beta cannot be stepped with others; {ALONE}")
     if system.supports:
         raise InputError(f"supports that move cannot be stepped with others; {ALONE}")
     if system.assembly.remembers:

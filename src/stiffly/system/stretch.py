@@ -23,18 +23,30 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    MeshTouchTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TieTerm,
     TouchTerm,
+    ViscousTerm,
     WindTerm,
+    steadily_stored,
     stored,
     terms_of,
     told_by,
 )
 from .between import between_of
 from .few import Few, alone, chosen, divides, picked
-from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
+from .groups import (
+    NONE,
+    Layout,
+    NoStretch,
+    all_beyond,
+    corners_of,
+    require_counted_once,
+    require_unturned,
+)
 from .guests import Guests, guests_among
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
@@ -47,9 +59,10 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied", AtomTerm: "atoms"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
+    AtomTerm: "atoms",
 }
-LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 MET = 2500  # atoms about, near one, with a cutoff
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
@@ -106,11 +119,13 @@ class Stretcher:
             knows, led = self._kernels.explicit_steps.knows, bool(system.supports)
             self._of_guests = guests_among(system.assembly, knows, led)
         if not self._on_card:
-            _require_known_everywhere(system.assembly)
-        terms = self._terms_of(system.assembly)
+            _require_known_everywhere(system)
+        _require_pairs(system)
+        terms = [*self._terms_of(system.assembly), *_viscous(system)]
         if self._of_guests:
             self._guests = Guests(system, self._of_guests)
         require_counted_once(system, terms)
+        require_unturned(system, terms)
         if lack_of(terms):
             raise NoStretch(f"{lack_of(terms)} have no compiled loop")
         self._terms = terms
@@ -162,6 +177,7 @@ class Stretcher:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
+        springs += sum(len(pairs.corners) for pairs in (body.steady, body.viscous) if pairs)
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
         if body.atoms is not None:
             springs += body.groups.place.size * min(body.groups.place.size, MET)
@@ -194,6 +210,7 @@ class Stretcher:
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
         groups = layout.groups(system)
+        steady = self._of(SteadyTerm)
         looks = self._guests is not None and self._guests.looks  # at velocities of stages
         return contract.GroupedBody(
             groups,
@@ -212,9 +229,19 @@ class Stretcher:
             bool(alpha.any() or loads or looks or system.supports),
             bool(self._of(TieTerm)),
             between=between_of(system.assembly, self._terms, groups, system.numbering.free),
+            steady=layout.pairs(steady, steady[0].rest if steady else None),
+            viscous=layout.pairs(self._of(ViscousTerm)),
+            solids=self._solids(),
             guests=self._guests,
             atoms=layout.atoms(self._of(AtomTerm), _extent(system)),
         )
+
+    def _solids(self) -> tuple[contract.Solid | None, ...] | None:
+        meshes = [isinstance(term, MeshTouchTerm) for term in self._of(TouchTerm)]
+        if not any(meshes):
+            return None
+        pairs = zip(self._of(TouchTerm), meshes, strict=True)
+        return tuple(term.shape.solid if mesh else None for term, mesh in pairs)
 
     # ------------------------------------------------------------------ steps
 
@@ -488,7 +515,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
+    def __init__(self, system: System, field: Array, left: list[SpringTerm | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -505,8 +532,12 @@ class _Unfree:
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
         for springs in left:  # between two of one support, or two that are held: never stretched
             edges = springs.edges.astype(np.int64) - numbering.free
-            energy = float(stored(springs._replace(edges=edges), held).sum())
-            line = "cubic" if springs.cubic else "linear"
+            if isinstance(springs, SteadyTerm):
+                rest = springs.rest[numbering.free :]
+                energies = steadily_stored(springs._replace(edges=edges, rest=rest), held)
+            else:
+                energies = stored(springs._replace(edges=edges), held)
+            energy, line = float(energies.sum()), _line_of(springs)
             self.stored[line] = self.stored.get(line, 0.0) + energy
 
     def led_weight(self, t: float) -> float:
@@ -551,16 +582,27 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if told_by(p, "terms", ACTS) and hasattr(p, "cubic")]
 
 
-def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
+def _line_of(term: Any) -> str:
+    """Of what a card tells; none where it has no energy."""
+    line = ENERGIES.get(type(term), "")
+    return "cubic" if line == "linear" and term.cubic else line
+
+
+def _left_out(terms: list[Any], free: int) -> list[SpringTerm | SteadyTerm] | None:
     """Springs between particles that do not move, which are no group's; None where there are
     others of the kind, or such that yield."""
-    left: list[SpringTerm] = []
+    left: list[SpringTerm | SteadyTerm] = []
     for term in terms:
-        corners = None if isinstance(term, WindTerm | DashpotTerm) else corners_of(term)
+        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
+        corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
-        if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
+        if not held.size:
+            continue
+        if isinstance(term, SteadyTerm):
+            left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
+        elif not isinstance(term, SpringTerm) or term.limit is not None:
             return None
-        if held.size:
+        else:
             own: Any = term
             numbers = own.stiffness[held], own.rest[held]
             left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
@@ -579,8 +621,7 @@ def _energy_names(
         found.append(("", name))  # has a line in the ledger, whatever it is made of
         terms = None if id(part) in beside else terms_of(part)
         for term in terms or ():
-            line = ENERGIES.get(type(term), "")
-            line = "cubic" if line == "linear" and term.cubic else line
+            line = _line_of(term)
             if lines.setdefault(line, name) != name:
                 return None
     return [*dict.fromkeys([*found, *lines.items()])]
@@ -588,8 +629,6 @@ def _energy_names(
 
 def require_loop(system: System) -> None:
     """NoStretch where a system has what no loop knows, besides parts without terms."""
-    if system.damping is not None and system.damping.beta:
-        raise NoStretch("Rayleigh damping with beta has no compiled loop")
     if not system.lumped:
         raise NoStretch("a consistent mass has no compiled loop")
     if system.guarded:
@@ -615,7 +654,29 @@ def all_terms(assembly: Assembly, guests: Sequence[tuple[str, Any]] = ()) -> lis
     return found
 
 
-def _require_known_everywhere(assembly: Assembly) -> None:
-    for name, part in assembly.parts:
+def _viscous(system: System) -> list[ViscousTerm]:
+    """Of Rayleigh's beta."""
+    if system.damping is None or not system.damping.beta:
+        return []
+    assert system.viscosity is not None
+    return [ViscousTerm(*system.viscosity.pairs())]
+
+
+def _require_pairs(system: System) -> None:
+    """Of Rayleigh's beta: K0 is summed by pairs, and what is known by its forces alone may also
+    hold particles where they are."""
+    if system.damping is None or not system.damping.beta:
+        return
+    for name, part in system.assembly.own().potentials:
+        terms = terms_of(part)
+        if terms is None or any(isinstance(term, AtomTerm) for term in terms):
+            kind = f"{name} ({type(part).__name__})"
+            raise NoStretch(f"Rayleigh damping with beta beside {kind} has no compiled loop")
+
+
+def _require_known_everywhere(system: System) -> None:
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has a compiled loop on cards alone")
+    for name, part in system.assembly.parts:
         if any(isinstance(term, ON_CARDS) for term in terms_of(part) or ()):
             raise NoStretch(f"{name} ({type(part).__name__}) has a compiled loop on cards alone")

@@ -20,10 +20,10 @@ struct Atoms {
     unsigned *first, *filled, *order;
     whole *cell, *own_cell;
     double *built;
-    unsigned *sums;  // (PARTS,)
+    unsigned *sums;  // (COUNTERS,)
     whole *stale;
 };
-#define PARTS 512  // of all buckets, summed by a thread each
+#define COUNTERS 512  // of all buckets, summed by a thread each
 #define FARTHEST 1048575  // cells: 21 bits for each coordinate
 
 DEVICE whole coordinate(double x, double per_cell) {
@@ -107,7 +107,7 @@ DEVICE void went(const Atoms *a, whole i, vec x) {
 // one block; in each bucket atoms lie by their numbers, so that sums have one order
 DEVICE void sort_atoms(const Atoms *a, whole rows, const double *x) {
     if (!a->side || !*a->stale) return;
-    const whole buckets = a->side * a->side * a->side, part = (buckets + PARTS - 1) / PARTS;
+    const whole buckets = a->side * a->side * a->side, part = (buckets + COUNTERS - 1) / COUNTERS;
     EACH_OF(c, 0, buckets + 1) {
         a->first[c] = 0;
         a->filled[c] = 0;
@@ -123,13 +123,13 @@ DEVICE void sort_atoms(const Atoms *a, whole rows, const double *x) {
         atomicAdd(a->first + bucket_of(a, cell) + 1, 1u);
     }
     WAIT
-    EACH_OF(t, 0, PARTS) {
+    EACH_OF(t, 0, COUNTERS) {
         unsigned sum = 0;
         for (whole c = t * part + 1; c <= buckets && c <= (t + 1) * part; ++c) sum += a->first[c];
         a->sums[t] = sum;
     }
     WAIT
-    EACH_OF(t, 0, PARTS) {
+    EACH_OF(t, 0, COUNTERS) {
         unsigned sum = 0;
         for (whole s = 0; s < t; ++s) sum += a->sums[s];
         for (whole c = t * part + 1; c <= buckets && c <= (t + 1) * part; ++c) {

@@ -15,6 +15,7 @@ static inline unsigned atomicAdd(unsigned *sum, unsigned more) {
 }
 static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define DEVICE static inline
+#define SEPARATE static
 #define BLOCK_KERNEL KERNEL
 #define KERNEL extern "C" void
 #define EACH_ROW(i, count) for (long long i = 0; i < (count); ++i)

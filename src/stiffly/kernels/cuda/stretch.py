@@ -46,15 +46,8 @@ from .layout import (
 )
 
 TEXTS = (
-    "common.cu",
-    "atoms.cu",
-    "body.cu",
-    "tets.cu",
-    "forces.cu",
-    "stretch.cu",
-    "blocks.cu",
-    "energies.cu",
-    "between.cu",
+    *("common.cu", "atoms.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu"),
+    *("blocks.cu", "energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
@@ -462,6 +455,7 @@ class _Order:
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
         self._beside, self._entry = beside, 0 if scheme.nystrom else 2
+        self._begun = 0  # steps before those that kernels number from 0, of guests
         self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
@@ -471,8 +465,10 @@ class _Order:
         self._powers = bool(body.powers)
         self._cells = body.atoms is not None and bool(buckets_for(body.atoms, self._rows))
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+            or body.viscous
         )
         if beside is not None:
             self._braked = self._braked or beside.guests.looks
@@ -495,7 +491,8 @@ class _Order:
             return
         if self._beside is not None:  # nothing to record: the host has its share of every step
             self._beside.book(self._beside.guests.start, 0)
-            self._steps(count)
+            for self._begun in range(0, count, UNIT):
+                self._steps(min(UNIT, count - self._begun))
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
         if self._leaps:
@@ -507,6 +504,10 @@ class _Order:
         for _ in range(units):
             self._unit()
         steps(count - units * UNIT, ends=True)
+
+    def _look(self, steps: int) -> None:
+        if self._looks and steps:
+            self._launch("look", self._own, steps)
 
     def _sort(self, flip: int) -> None:
         """Atoms into cells, where some have gone too far; flip: positions lie in y."""
@@ -520,6 +521,7 @@ class _Order:
     def _leap(self, count: int, ends: bool = False) -> None:
         """Each stage with the next one's drift, but for the last one of all."""
         stages = count * self._stages
+        self._look(count)
         for k in range(stages):
             later, s = divmod(k, self._stages)
             if ends and k + 1 == stages:
@@ -532,6 +534,7 @@ class _Order:
         self._launch("tick", 1, count)
 
     def _steps(self, count: int, ends: bool = False) -> None:
+        self._look(count)
         for later in range(count):
             self._step(later)
         if count:
@@ -543,7 +546,7 @@ class _Order:
             self._sort(0)
             self._push(later, s)
             self._launch("accelerate", self._own, later, s, 0, 0)
-        end = (later + 1) * (self._stages + 1)
+        end = (self._begun + later + 1) * (self._stages + 1)
         if self._beside is not None:
             self._beside.book(self._beside.guests.end, end)
         if self._yields:
@@ -566,4 +569,5 @@ class _Order:
     def _push(self, later: int, s: int) -> None:
         """Forces of guests at stage s of a step: see entry_of of body.cu."""
         if self._beside is not None:
-            self._beside.push(self._entry + later * (self._stages + 1) + s)
+            n = self._begun + later
+            self._beside.push(self._entry + n * (self._stages + 1) + s)
