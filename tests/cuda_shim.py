@@ -113,12 +113,23 @@ class HostCard:
     def pointer(self, array):
         return array.ctypes.data
 
+    def sent(self, count, dtype, fill):
+        made = self.put(np.zeros(count, dtype))
+        self.fill(made, fill)
+        return made
+
+    def fill(self, device, fill):
+        fill(device.view(np.ndarray))
+
     def copy(self, host, device):
         device.view(np.ndarray)[...] = host
 
     def host(self, device, stage=""):
         found = device.view(np.ndarray)
         return found.copy() if stage else found
+
+    def hosts(self, wanted):
+        return [self.host(device, stage) for device, stage in wanted]
 
     def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS, mixed=False):
         return Loaded(library(str(self._folder), lanes, has, texts, mixed))

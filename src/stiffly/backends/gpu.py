@@ -8,9 +8,9 @@ what lies between two looks at the energy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import count
 from threading import get_ident, local
@@ -55,11 +55,15 @@ class Loaded:
     def __init__(self, cupy: Any, queue: Any, module: Any, lanes: int) -> None:
         self._cupy, self._queue, self._module, self._lanes = cupy, queue, module, lanes
         self._kernels: dict[str, Any] = {}
+        self._defined: dict[str, np.ndarray] = {}
 
     def define(self, words: np.ndarray, name: str = "body") -> None:
+        if self._defined.get(name) is words:  # whoever gives them leaves them as they are
+            return
         place = self._module.get_global(name)
         place.copy_from_host_async(words.ctypes.data, words.nbytes, self._queue)
         self._queue.synchronize()  # the host's copy goes
+        self._defined[name] = words
 
     def __call__(self, name: str, rows: int, *arguments: Any) -> None:
         if rows:
@@ -119,18 +123,37 @@ class Card:
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def copy(self, host: np.ndarray, device: Any) -> None:
+    def sent(self, count: int, dtype: Any, fill: Callable[[np.ndarray], None]) -> Any:
+        """A new array: what fill writes to memory that cards reach at full speed."""
+        with self._device, self._queue:
+            made = self._cupy.empty(count, dtype)
+        if count:
+            self.fill(made, fill)
+        return made
+
+    def fill(self, device: Any, fill: Callable[[np.ndarray], None]) -> None:
+        """The same into an array that is there."""
         staged = self._staged(device)
-        staged[:] = host
+        fill(staged)
         device.set(staged, stream=self._queue)
         self._queue.synchronize()
 
+    def copy(self, host: np.ndarray, device: Any) -> None:
+        self.fill(device, partial(np.copyto, src=host))
+
     def host(self, device: Any, stage: str = "") -> np.ndarray:
         """A copy, until the next one is asked for by that name."""
-        staged = self._staged(device, stage)
-        device.get(stream=self._queue, out=staged)
+        return self.hosts([(device, stage)])[0]
+
+    def hosts(self, wanted: Sequence[tuple[Any, str]]) -> list[np.ndarray]:
+        """Of several (array, name), in one go."""
+        found: list[np.ndarray] = []
+        for device, stage in wanted:
+            staged = self._staged(device, stage)
+            device.get(stream=self._queue, out=staged, blocking=False)
+            found.append(staged)
         self._queue.synchronize()
-        return staged
+        return found
 
     def _staged(self, device: Any, stage: str = "") -> np.ndarray:
         """Memory that cards reach at full speed, as large as the array on the card (n,)."""

@@ -20,6 +20,7 @@ from ..parts.terms import (
     AtomTerm,
     DashpotTerm,
     DragTerm,
+    Elastic,
     FaceTerm,
     FieldTerm,
     ForceTerm,
@@ -341,10 +342,7 @@ class Stretcher:
         elsewhere."""
         if not isinstance(s, Away) or self._names is None or not s.kept.of(self._body):
             return None
-        found = s.kept.energies()
-        if found is None:
-            return None
-        lines: dict[str, float] = {**found._asdict()}
+        lines: dict[str, float] = s.kept.energies()._asdict()
         unfree = self._held_and_led()
         lines["field"] += unfree.fixed_weight + unfree.led_weight(s.t)
         for line, energy in unfree.stored.items():
@@ -357,7 +355,7 @@ class Stretcher:
             told[name] += energy
         return told
 
-    def shown(self, s: State, name: str, single: bool = False) -> Array | None:
+    def shown(self, s: State, names: Sequence[str], single: bool = False) -> list[Array] | None:
         """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
         a state that can be told where it lies, in single precision if so asked; None elsewhere."""
         if not isinstance(s, Away) or not s.kept.of(self._body):
@@ -371,7 +369,7 @@ class Stretcher:
             x = system.numbering.given(system.row_positions(s))
             return x, system.numbering.order[place]
 
-        return s.kept.shown(name, begun, single)
+        return s.kept.shown(names, begun, single)
 
     def _held_and_led(self) -> _Unfree:
         if self._unfree is None:
@@ -515,7 +513,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[SpringTerm | SteadyTerm]) -> None:
+    def __init__(self, system: System, field: Array, left: list[Elastic | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -530,15 +528,10 @@ class _Unfree:
             self._led.append((support, start, own, own @ start, float(own.sum())))
             still[rows - numbering.free] = False
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
-        for springs in left:  # between two of one support, or two that are held: never stretched
-            edges = springs.edges.astype(np.int64) - numbering.free
-            if isinstance(springs, SteadyTerm):
-                rest = springs.rest[numbering.free :]
-                energies = steadily_stored(springs._replace(edges=edges, rest=rest), held)
-            else:
-                energies = stored(springs._replace(edges=edges), held)
-            energy, line = float(energies.sum()), _line_of(springs)
-            self.stored[line] = self.stored.get(line, 0.0) + energy
+        x = np.concatenate([np.zeros((numbering.free, 3)), held])
+        for term in left:  # corners of one support, or such that are held: never stretched
+            energy = _stored(term, x, system.pattern.backend.kernels)
+            self.stored[_line(term)] = self.stored.get(_line(term), 0.0) + energy
 
     def led_weight(self, t: float) -> float:
         """In fields, of particles that are led."""
@@ -582,31 +575,46 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if told_by(p, "terms", ACTS) and hasattr(p, "cubic")]
 
 
-def _line_of(term: Any) -> str:
-    """Of what a card tells; none where it has no energy."""
-    line = ENERGIES.get(type(term), "")
-    return "cubic" if line == "linear" and term.cubic else line
-
-
-def _left_out(terms: list[Any], free: int) -> list[SpringTerm | SteadyTerm] | None:
-    """Springs between particles that do not move, which are no group's; None where there are
-    others of the kind, or such that yield."""
-    left: list[SpringTerm | SteadyTerm] = []
+def _left_out(terms: list[Any], free: int) -> list[Elastic | SteadyTerm] | None:
+    """Elements between particles that do not move, which are no group's; None where there are
+    such that yield."""
+    left: list[Elastic | SteadyTerm] = []
     for term in terms:
         stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
         corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
         if not held.size:
             continue
-        if isinstance(term, SteadyTerm):
+        if isinstance(term, SpringTerm) and term.limit is None:
+            numbers = term.stiffness[held], term.rest[held]
+            left.append(SpringTerm(term.edges[held], *numbers, term.cubic))
+        elif isinstance(term, FaceTerm):
+            left.append(FaceTerm(*(own[held] for own in term)))
+        elif isinstance(term, TetTerm):
+            tets, shape, moduli, material = term
+            left.append(TetTerm(tets[held], shape[held], moduli[held], material))
+        elif isinstance(term, SteadyTerm):
             left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
-        elif not isinstance(term, SpringTerm) or term.limit is not None:
-            return None
         else:
-            own: Any = term
-            numbers = own.stiffness[held], own.rest[held]
-            left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
+            return None
     return left
+
+
+def _stored(term: Elastic | SteadyTerm, x: Array, kernels: Any) -> float:
+    """[J] of all its elements at x (N, 3)."""
+    if isinstance(term, SteadyTerm):
+        return float(steadily_stored(term, x).sum())
+    if isinstance(term, FaceTerm):
+        return kernels.face_spring_energy(x, *term)
+    if isinstance(term, TetTerm):
+        return kernels.tet_energy(x, *term)
+    return float(stored(term, x).sum())
+
+
+def _line(term: Any) -> str:
+    """Of what a card tells, "" where it tells none."""
+    line = ENERGIES.get(type(term), "")
+    return "cubic" if line == "linear" and term.cubic else line
 
 
 def _energy_names(
@@ -621,7 +629,7 @@ def _energy_names(
         found.append(("", name))  # has a line in the ledger, whatever it is made of
         terms = None if id(part) in beside else terms_of(part)
         for term in terms or ():
-            line = _line_of(term)
+            line = _line(term)
             if lines.setdefault(line, name) != name:
                 return None
     return [*dict.fromkeys([*found, *lines.items()])]

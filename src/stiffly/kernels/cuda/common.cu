@@ -101,7 +101,9 @@ typedef double extent;  // also of those that change
 #define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
 enum { PLANE, SPHERE, HEMISPHERE, MESH };  // as kernels number shapes
-#define SUMS 4096
+#define SUMS 4096  // threads that add up rows; LAST: that add up what these found
+#define LAST 128
+#define BOOKS 4
 #define LEAF 4  // triangles of a leaf, as in kernels/names.py
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
 

@@ -125,3 +125,16 @@ KERNEL add_lines(const double *lines, double *sums) {
         }
     }
 }
+
+// what SUMS threads found, for each number by LAST others: ledgers, then lines
+KERNEL add_up(const double *books, const double *lines, double *out) {
+    EACH_ROW(n, LAST * (BOOKS + LINES)) {
+        const whole begin = n / (BOOKS + LINES), k = n % (BOOKS + LINES);
+        double own = 0.0;
+        for (whole j = begin; j < SUMS; j += LAST) {
+            const double a = k < BOOKS ? books[BOOKS * j + k] : lines[LINES * j + k - BOOKS];
+            own = k == DEEPEST ? more(own, a) : own + a;
+        }
+        out[n] = own;
+    }
+}
