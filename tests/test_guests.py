@@ -233,3 +233,15 @@ def test_beta_beside_what_may_hold_particles_is_refused(chosen):
 def test_a_bacterium_swims_beside_a_card(chosen):
     """Its motor and its fluid are loads of the host."""
     same_hundred_steps("bacterium")
+
+
+def test_what_displaces_particles_beside_guests_is_refused_by_name(chosen):
+    """Their energy where particles were, and are, is nobody's to sum."""
+    scene = scenes.load("textile", small=True)
+    given = scene.system.given
+    parts = [own_potential(), *given.parts]
+    system = stiffly.System(given.mass, parts, fixed=scene.system.fixed, rest=given.rest)
+    with pytest.raises(InputError, match=r"projection beside well has no compiled loop"):
+        stiffly.simulate(
+            system, scene.x0, device="gpu", integrator="verlet", step=1e-5, duration=1e-4
+        )
