@@ -29,6 +29,7 @@ import stiffly
 from stiffly import scenes
 from stiffly.backends import gpu as door
 from stiffly.cli import main
+from stiffly.collisions import Held, Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
 from stiffly.integrators.rkn86 import Nystrom86
@@ -306,9 +307,11 @@ def test_frames_in_a_file_are_those_in_memory(name, card, tmp_path, monkeypatch)
 @compiled
 def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
-    scene = scenes.load("textile", small=True)
-    with pytest.raises(InputError, match=r"projection .* has no compiled loop.*on the CPU"):
-        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+    plate = Plane((0, 0, 0), (0, 0, 1), keyframes([0.0, 1.0], [(0.0,) * 3, (0.3, 0.0, 0.0)]))
+    system = stiffly.System(1.0, [Held(plate, 1e4)], rest=np.eye(3))
+    options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
+    with pytest.raises(InputError, match=r"contact .* has no compiled loop.*on the CPU"):
+        stiffly.simulate(system, system.rest, device="gpu", **options)
 
 
 @compiled

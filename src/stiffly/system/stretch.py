@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import proxy
@@ -22,7 +23,9 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    HoldTerm,
     MeshTouchTerm,
+    ProjectTerm,
     SpringTerm,
     SteadyTerm,
     TetTerm,
@@ -34,7 +37,7 @@ from ..parts.terms import (
     stored,
     terms_of,
 )
-from .between import between_of
+from .between import between_of, recall, remember
 from .few import Few, alone, chosen, divides, picked
 from .groups import (
     NONE,
@@ -56,14 +59,23 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", HoldTerm: "tied"},
+    **{SteadyTerm: "steady"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
+TOUCHES = (TouchTerm, HoldTerm, ProjectTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
     *NOTHING_TIED.tables([], np.empty(0), None),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged(Power):
+    """invented [J]: by what stands still and puts particles elsewhere between two steps."""
+
+    invented: float = 0.0
 
 
 class Stretched(NamedTuple):
@@ -73,7 +85,7 @@ class Stretched(NamedTuple):
     state: State  # Away: what is None is there
     acceleration: Array | None
     ahead: Array | None
-    exchanged: Power
+    exchanged: Exchanged
     notes: dict[str, float]
 
 
@@ -278,7 +290,7 @@ class Stretcher:
 
         def remembered() -> Mapping[str, Array]:
             parts = base.copied()
-            kept.fill_rests()
+            kept.fill_memory()
             self._settle(parts, kept.since)
             return parts.memory()
 
@@ -296,7 +308,7 @@ class Stretcher:
             return 0.0
         return stored_beyond(ties, self._system.row_positions(s), free, since)
 
-    def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
+    def _told(self, books: Array, lifted: float) -> tuple[Exchanged, dict[str, Any]]:
         """Energies and notes of the body; of many runs arrays, a number for each."""
         total, deepest = books.sum(axis=0), books[:, contract.DEEPEST].max()
         if self._body.run.size:
@@ -304,9 +316,11 @@ class Stretcher:
         else:
             total, deepest = total.tolist(), float(deepest)
         notes: dict[str, Any] = {}
-        if self._of(TouchTerm):
+        if any(isinstance(term, TOUCHES) for term in self._terms):
             notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
-        return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
+        invented = total[contract.INVENTED] if len(total) > contract.INVENTED else 0.0
+        energies = total[contract.ADDED] + lifted, total[contract.DISSIPATED], invented
+        return Exchanged(*energies), notes
 
     def energies(self, s: State) -> dict[str, float] | None:
         """[J] by part of a state that lies where its steps were taken, and can be told there; None
@@ -396,7 +410,8 @@ class Stretcher:
         )
 
     def _remember(self, parts: Assembly) -> None:
-        """Rest lengths as they are in this state."""
+        """Rest lengths, and what is held, as they are in this state."""
+        remember(self._body.between, parts)
         for springs, at in (
             (self._body.linear, self._linear_at),
             (self._body.cubic, self._cubic_at),
@@ -421,6 +436,7 @@ class Stretcher:
             for part, own in zip(mine, np.split(rest, ends[:-1]), strict=True):
                 if isinstance(part, YieldingSprings):
                     part.rest = own
+        recall(self._body.between, parts, t)
         for _, part in parts.parts:
             if getattr(part, "drives", False):
                 part.move(t)

@@ -143,7 +143,7 @@ def has(held: Held, body: GroupedBody) -> int:
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
         len(body.alpha) > 1,
         palettes(held, body),
-        np.any(body.touches.kind == HEMISPHERE),
+        np.any(_kinds(body) == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
         body.between is not None,
@@ -154,11 +154,19 @@ def has(held: Held, body: GroupedBody) -> int:
     return sum(1 << k for k, some in enumerate(there) if some)
 
 
+def _kinds(body: GroupedBody) -> np.ndarray:
+    """Of all shapes."""
+    between = body.between
+    sides = [] if between is None else [between.held, between.projected]
+    return np.concatenate([body.touches.kind, *(own.kind for own in sides if own is not None)])
+
+
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
     row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
     rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
-    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 10 + 24) * rows)
+    between = 0 if body.between is None else 2 * 8 + 1
+    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
 
 
 def too_large(need: int, free: int) -> str:

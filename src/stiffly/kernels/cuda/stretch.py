@@ -40,10 +40,10 @@ TEXTS = (
     *("energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
-SUMS, LAST = 4096, 128  # of common.cu
+SUMS, LAST, MOST_STAGES = 4096, 128, 15  # of common.cu
 BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
 TABLES = "supports", "surfaces", "winds", "forces", "leads"
-METHOD = "kicks", "drifts", "c", "Abar", "A"
+METHOD = "c", "Abar", "A"
 ALIGNED = 4  # doubles, as rows of tables are read
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
@@ -146,7 +146,7 @@ class Kept:
 
     def __init__(self, steps: Steps, own: _OnCard) -> None:
         self._steps, self._own = steps, own
-        self._arrays, self._rests = own.copied()
+        self._arrays, self._memory = own.copied()
         self._host: dict[int, np.ndarray] = {}
         self._lines = own.lines
 
@@ -175,9 +175,9 @@ class Kept:
     def of(self, body: GroupedBody) -> bool:
         return self._own.body is body
 
-    def fill_rests(self) -> None:
-        """Rest lengths of springs that yield, into the arrays of their body."""
-        self._own.fill_rests(self._rests)
+    def fill_memory(self) -> None:
+        """Rest lengths of springs that yield, and what is held, into the arrays of their body."""
+        self._own.fill_memory(self._memory)
 
     def shown(
         self,
@@ -249,7 +249,8 @@ class _OnCard:
         self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
+        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        self._launch = card.loaded(self._lanes, has(held, body), defined=defined)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
         self._sums = card.zeros(BOOKS * SUMS)
         self._lines: tuple[Any, Any, Any] | None = None
@@ -302,6 +303,10 @@ class _OnCard:
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
         begin, motion = self._tied(ties.start), self._tied(ties.motion)
         words += [begin, *lie[len(TABLES) : -len(METHOD)], motion]
+        for name in ("kicks", "drifts"):
+            ways, own = np.zeros(MOST_STAGES + 1), scheme.numbers.get(name, np.empty(0))
+            ways[: len(own)] = h * own
+            words += ways.tolist()
         words += lie[-len(METHOD) :]
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
@@ -334,6 +339,7 @@ class _OnCard:
         for springs, rest in self._yielding():
             directed = self._directed(springs)
             self._card.fill(rest, partial(directed.fill, values=springs.rest, default=1.0))
+        self._acting.put()
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
@@ -351,17 +357,24 @@ class _OnCard:
         self._launch("scatter", self._own, *self._given)
         for host, device in zip(state, self._given, strict=True):
             host[: self._own] = self._card.host(device).reshape(-1, 3)[: self._own]
-        self.fill_rests([rest for _, rest in self._yielding()])
+        self.fill_memory(self._memory)
 
-    def fill_rests(self, rests: list[Any]) -> None:
-        for (springs, _), rest in zip(self._yielding(), rests, strict=True):
+    @property
+    def _memory(self) -> list[Any]:
+        """What parts remember: rest lengths that change, then what acts between steps."""
+        return [*(rest for _, rest in self._yielding()), *self._acting.there()]
+
+    def fill_memory(self, memory: list[Any]) -> None:
+        yielding = self._yielding()
+        self._acting.fill(memory[len(yielding) :])
+        for (springs, _), rest in zip(yielding, memory, strict=False):
             self._directed(springs).listed(self._card.host(rest), springs.rest)
 
     def copied(self) -> tuple[list[Any], list[Any]]:
-        """The state as it is now: x, v, a, ahead, and rest lengths."""
+        """The state as it is now: x, v, a, ahead, and what parts remember."""
         arrays = [self._card.empty(3 * self._own) for _ in range(4)]
         self._launch("scatter", self._own, *arrays)
-        return arrays, [self._card.copied(rest) for _, rest in self._yielding()]
+        return arrays, [self._card.copied(own) for own in self._memory]
 
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
@@ -395,7 +408,7 @@ class _OnCard:
             books, self.lines = self._summed()
         if self.body.run.size:
             return self._books_of_runs()
-        return self._books_alone() if books is None else books
+        return self._acting.booked(self._books_alone() if books is None else books)
 
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
         """Books (1, 4) and energies (LINES,): SUMS partial sums, of these LAST, and those here."""
@@ -436,6 +449,17 @@ class _OnCard:
         return total
 
 
+def _defined(blocks: Blocks, scheme: _Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+    """For common.cu; worn: springs yield."""
+    there = {
+        f"THREADS={blocks.threads}": blocks.threads,
+        "STAGES=1": scheme.stages == 1,
+        "PASSING": worn,
+        "MIXED": mixed,
+    }
+    return tuple(name for name, some in there.items() if some)
+
+
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     kind = f"blocks {is_local(body)}"
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
@@ -470,7 +494,8 @@ class _Order:
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        self._settles, again = self._touches or body.tied, self._touches and self._braked
+        self._settles = self._touches or body.tied or bool(acting)
+        again = self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
@@ -533,8 +558,10 @@ class _Order:
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
         if self._acting:
-            self._acting.launch(self._launch)
+            self._acting.launch(self._launch, later, self._rows - 1)
         if not self._left and self._powers and (self._touches or self._acting):
             self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
         if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
+        elif self._acting.displaces:
+            self._launch("accelerate", self._own, later, self._stages - 1, 2, 0)
