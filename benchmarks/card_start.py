@@ -61,7 +61,8 @@ CLOCKS = {
     "card: blocks": ("stiffly.kernels.cuda.stretch:blocks_of",),
     "card: springs": ("stiffly.kernels.cuda.layout:Fields.springs",),
     "kernels are compiled or loaded": ("CARD:loaded",),
-    "to the card": ("CARD:put", "CARD:sent", "CARD:copy", "CARD:zeros", "CARD:empty", "CARD:copied"),
+    "to the card": ("CARD:put", "CARD:sent", "CARD:copy"),
+    "room on the card": ("CARD:zeros", "CARD:empty", "CARD:copied"),
     "from the card": ("CARD:hosts",),
     "limit of the step": ("stiffly.run.simulate:require_stable",),
     "fingerprint, provenance": (

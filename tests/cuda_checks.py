@@ -21,11 +21,13 @@ KINDS, CARD_KINDS = cases.KINDS, cases.CARD_KINDS
 # scenes whose parts all have loops of explicit steps
 SCENES = (
     *("bar", "brush", "bunny", "cloth", "coil-spring", "crash", "dog", "dragon", "falling-cube"),
-    *("flag", "pylon", "squats", "steel-sphere"),
+    *("flag", "dome", "pylon", "squats", "steel-sphere"),
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
     *("twisting-beam", "two-springs", "cactus", "tori", "textile"),
 )
-MIXED = ("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo")
+MIXED = (
+    *("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo", "cloth", "pylon"),
+)
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield
 LEDGER = ("added_now", "dissipated_now", "invented_now")
 TANGLED = 0.9  # of an edge of the lattice: tets are turned inside out

@@ -118,7 +118,7 @@ def test_many_bodies_lie_behind_one_another(copies, card):
 
 @compiled
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("name", ["hair", "brush", "twisting-beam"])
+@pytest.mark.parametrize("name", ["hair", "brush", "pylon", "twisting-beam"])
 def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
     """Springs of as many stiffnesses as there are, held particles, supports; one body of several
     hundred rows."""
@@ -358,7 +358,7 @@ def test_what_a_card_is_thought_to_need_covers_what_it_is_given(tmp_path):
             return made
 
         setattr(card, name, counted)
-    for name in ("coil-spring", "bunny"):
+    for name in ("coil-spring", "bunny", "cloth", "squats"):
         scene = scenes.load(name, small=True)
         bound, state = scene.system.on(given).bind(scene.x0)
         taken.clear()

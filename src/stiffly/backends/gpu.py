@@ -117,6 +117,11 @@ class Card:
             pool = self._cupy.get_default_memory_pool()
             return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
+    @cached_property
+    def cache(self) -> int:
+        """Bytes that stay near all multiprocessors."""
+        return int(self._device.attributes["L2CacheSize"])
+
     def holds(self, array: Any) -> bool:
         return isinstance(array, self._cupy.ndarray)
 
@@ -164,21 +169,15 @@ class Card:
         return known[: device.nbytes].view(device.dtype).reshape(device.shape)
 
     def loaded(
-        self,
-        lanes: int,
-        has: int,
-        threads: int = 0,
-        texts: tuple[str, ...] = TEXTS,
-        mixed: bool = False,
+        self, lanes: int, has: int, texts: tuple[str, ...] = TEXTS, defined: tuple[str, ...] = ()
     ) -> Loaded:
-        """The kernels, compiled for so many threads a row, what the body has, and blocks of so many
-        threads where it lies in such; mixed: elements in single precision."""
-        key = lanes, has, threads, texts, mixed
+        """The kernels of the texts, compiled for so many threads a row, what the body has, and what
+        else common.cu asks for: NAME or NAME=value."""
+        key = lanes, has, texts, defined
         if key not in self._loaded:
             with self._device:
                 options = ("--std=c++17", f"-DLANES={lanes}", f"-DHAS={has}")
-                options += (f"-DTHREADS={threads}",) if threads else ()
-                options += ("-DMIXED",) if mixed else ()
+                options += tuple(f"-D{name}" for name in defined)
                 # CuPy loads a text once for all who give it, and its constants with it
                 options += (f"-DTWIN={self._twin}",) if self._twin else ()
                 module = self._cupy.RawModule(code=source(texts), options=options)

@@ -43,13 +43,13 @@ struct Far {
     real stiffness;
 };
 DEVICE Far far_end(const Springs *s, whole p) {
-    const unsigned named = s->rows.other[p];
+    const unsigned named = once(s->rows.other + p);
     Far r = {named, real(0.0)};
     if (HAS_PALETTE) {
         r.row = named & 0xffffff;
         r.stiffness = s->stiffness[named >> 24];
     } else {
-        r.stiffness = s->stiffness[p];
+        r.stiffness = once(s->stiffness + p);
     }
     return r;
 }
@@ -75,11 +75,11 @@ DEVICE vec spring_forces(
 ) {
     vec force = make(0.0, 0.0, 0.0);
     const bool some = HAS_YIELDS && lost && s->limit;
-#pragma unroll 4
+#pragma unroll 2
     for (ENTRIES(p, s->rows)) {
         const Far far = far_end(s, p);
         vec d = here - load(x, far.row);
-        real square = squared(d), rest = s->rest[p];
+        real square = squared(d), rest = once(s->rest + p);
         force = force - spring_scale(square, far.stiffness, rest, cubic) * d;
         if (some) {
             real limit = s->common < 0.0 ? s->limit[p] : s->common;

@@ -166,7 +166,8 @@ def bytes_for(body: GroupedBody) -> int:
     row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
     rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
     between = 0 if body.between is None else 2 * 8 + 1
-    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
+    pairs = _bytes((body.steady, body.viscous))  # whose slices have more to fill
+    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
 
 
 def too_large(need: int, free: int) -> str:

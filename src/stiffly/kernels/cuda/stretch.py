@@ -40,10 +40,10 @@ TEXTS = (
     *("energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
-SUMS, LAST = 4096, 128  # of common.cu
+SUMS, LAST, MOST_STAGES = 4096, 128, 15  # of common.cu
 BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
 TABLES = "supports", "surfaces", "winds", "forces", "leads"
-METHOD = "kicks", "drifts", "c", "Abar", "A"
+METHOD = "c", "Abar", "A"
 ALIGNED = 4  # doubles, as rows of tables are read
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
@@ -249,7 +249,8 @@ class _OnCard:
         self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
+        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        self._launch = card.loaded(self._lanes, has(held, body), defined=defined)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
         self._sums = card.zeros(BOOKS * SUMS)
         self._lines: tuple[Any, Any, Any] | None = None
@@ -302,6 +303,10 @@ class _OnCard:
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
         begin, motion = self._tied(ties.start), self._tied(ties.motion)
         words += [begin, *lie[len(TABLES) : -len(METHOD)], motion]
+        for name in ("kicks", "drifts"):
+            ways, own = np.zeros(MOST_STAGES + 1), scheme.numbers.get(name, np.empty(0))
+            ways[: len(own)] = h * own
+            words += ways.tolist()
         words += lie[-len(METHOD) :]
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
@@ -444,6 +449,17 @@ class _OnCard:
         return total
 
 
+def _defined(blocks: Blocks, scheme: _Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+    """For common.cu; worn: springs yield."""
+    there = {
+        f"THREADS={blocks.threads}": blocks.threads,
+        "STAGES=1": scheme.stages == 1,
+        "PASSING": worn,
+        "MIXED": mixed,
+    }
+    return tuple(name for name, some in there.items() if some)
+
+
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     kind = f"blocks {is_local(body)}"
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
@@ -465,6 +481,7 @@ class _Order:
         self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
+        self._tail: tuple[int, Callable[[], None] | None] = -1, None
         groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
@@ -499,7 +516,19 @@ class _Order:
             self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
-        steps(count - units * UNIT, ends=True)
+        self._last_ones(count - units * UNIT, partial(steps, ends=True))
+
+    def _last_ones(self, count: int, steps: Callable[[int], None]) -> None:
+        """Recorded, too, once as many have been taken before: frames are as far apart as a rule."""
+        if not count:
+            return
+        if self._tail[0] != count:
+            self._tail = count, None
+            steps(count)
+            return
+        tail = self._tail[1] or self._card.recorded(partial(steps, count))
+        self._tail = count, tail
+        tail()
 
     def _look(self, steps: int) -> None:
         if self._looks and steps:
