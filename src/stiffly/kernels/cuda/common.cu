@@ -92,7 +92,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 2097151
+#define HAS 8388607
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -113,8 +113,10 @@ typedef double real;
 #define HAS_BETWEEN (HAS & 65536)  // what acts between two steps
 #define HAS_STEADY (HAS & 131072)
 #define HAS_VISCOUS (HAS & 262144)
-#define HAS_MESHES (HAS & 524288)  // among the shapes
-#define HAS_CROWD (HAS & 1048576)  // bodies touch each other
+#define HAS_MESHES (HAS & 524288)   // among the shapes
+#define HAS_GUESTS (HAS & 1048576)  // forces that the host computes
+#define HAS_ATOMS (HAS & 2097152)
+#define HAS_CROWD (HAS & 4194304)  // bodies touch each other
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else
