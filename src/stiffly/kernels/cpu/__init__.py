@@ -22,6 +22,7 @@ from ..names import (
     DISSIPATED,
     EDGE_EDGE,
     HEMISPHERE,
+    INVENTED,
     LANES,
     LEAF,
     MEAN_CHUNK,
