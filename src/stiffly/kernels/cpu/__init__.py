@@ -26,6 +26,7 @@ from ..names import (
     LANES,
     LEAF,
     MEAN_CHUNK,
+    MESH,
     NO_SLOT,
     NO_WEIGHT,
     PLANE,
