@@ -19,7 +19,7 @@ from ..parts.part import NO_PAIRS, Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
-from . import discrete_gradient, linearise, settling
+from . import discrete_gradient, iterations, linearise, settling
 from . import system_input as given
 from .assembly import Assembly, as_rods
 from .bodywise import bodywise
@@ -581,6 +581,7 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+    sail = iterations.sail
 
 
 def _told(particles: int) -> str:

@@ -49,9 +49,9 @@ class Steps:
     """The kernel; card: where it runs; mixed: elements in single precision."""
 
     def __init__(self, card: Any, mixed: bool = False) -> None:
-        self._card, self._held, self._mixed = card, Held(), mixed
-        self._last: _OnCard | None = None
-        self._other: _OnCard | None = None  # the same body otherwise, as accelerations are asked of
+        self._card, self.held, self._mixed = card, Held(), mixed
+        self._last: OnCard | None = None
+        self._other: OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
 
     def lacks(self, body: GroupedBody) -> str:
@@ -64,7 +64,7 @@ class Steps:
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
-        scheme = _Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
+        scheme = Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
 
     def holds(self, kept: Any) -> bool:
@@ -83,14 +83,14 @@ class Steps:
         c, Abar, A, h, end, count, *state, _ = given
         used = end + 1
         numbers = {"c": c[:used], "Abar": Abar[:used, :used], "A": A[:used, :used]}
-        scheme = _Scheme(used, True, numbers)
+        scheme = Scheme(used, True, numbers)
         return self._run(body, tables, scheme, float(h), count, state)
 
     def _run(
         self,
         body: GroupedBody,
         tables: TimeTables,
-        scheme: _Scheme,
+        scheme: Scheme,
         h: float,
         count: int,
         state: list[Any],
@@ -107,7 +107,7 @@ class Steps:
             own.give(state)
         return own.totals()
 
-    def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
+    def _lying(self, body: GroupedBody, x: Any, scheme: Scheme) -> OnCard:
         """The body on the card, from now on the last one."""
         for own in (self._last, self._other):
             if own is not None and own.body is body and own.scheme[:2] == scheme[:2]:
@@ -117,7 +117,7 @@ class Steps:
         last, self._other = self._last, None
         if last is not None and last.body.groups is body.groups:
             self._other = last
-        self._last = _OnCard(self._card, self._held, self._mixed, body, len(x), scheme)
+        self._last = OnCard(self._card, self.held, self._mixed, body, len(x), scheme)
         return self._last
 
 
@@ -128,7 +128,7 @@ class Kept:
 
     since = 0.0
 
-    def __init__(self, steps: Steps, own: _OnCard) -> None:
+    def __init__(self, steps: Steps, own: OnCard) -> None:
         self._steps, self._own = steps, own
         self._arrays, self._rests = own.copied()
         self._host: dict[int, np.ndarray] = {}
@@ -190,7 +190,7 @@ class Kept:
         return None if lines is None else float(lines[FINITE])
 
 
-class _Scheme(NamedTuple):
+class Scheme(NamedTuple):
     """A method.  numbers: its kicks and drifts, or c, Abar, A of a Nyström method."""
 
     stages: int
@@ -198,8 +198,10 @@ class _Scheme(NamedTuple):
     numbers: dict[str, np.ndarray]
 
 
-class _OnCard:
+class OnCard:
     """A body that lies on the card, with its state; what it is asked to do is recorded once."""
+
+    texts = TEXTS
 
     def __init__(
         self,
@@ -208,7 +210,7 @@ class _OnCard:
         mixed: bool,
         body: GroupedBody,
         total: int,
-        scheme: _Scheme,
+        scheme: Scheme,
     ) -> None:
         self._card, self._held, self.body, self.scheme = card, held, body, scheme
         groups = body.groups
@@ -227,7 +229,8 @@ class _OnCard:
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
+        kinds = self._lanes, has(held, body), self._blocks.threads, self.texts, mixed
+        self._launch = card.loaded(*kinds)
         self._sums, self._lines = card.zeros(4 * SUMS), None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
@@ -260,7 +263,7 @@ class _OnCard:
         return self._card.pointer(self._table(name, array))
 
     def take(
-        self, tables: TimeTables, scheme: _Scheme, h: float, state: list[np.ndarray] | None
+        self, tables: TimeTables, scheme: Scheme, h: float, state: list[np.ndarray] | None
     ) -> None:
         """state: x, v, a, ahead; None: where the last steps have ended."""
         words = list(self._fixed.words)
@@ -379,7 +382,7 @@ class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(
-        self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme, blocks: Blocks
+        self, card: Any, launch: Any, body: GroupedBody, scheme: Scheme, blocks: Blocks
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
         self._blocks = blocks
