@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import test_stretch as cases
 from cuda_checks import (
+    CARD_KINDS,
     KINDS,
     RECORDED,
     SCENES,
@@ -50,14 +51,14 @@ def card(tmp_path_factory):
 @compiled
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, card, monkeypatch):
     monkeypatch.setattr(layout, "LANES_OF_STEPS", ((10**9, lanes),))
     same_steps(kind, method, card)
 
 
 @compiled
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_bodies_that_fit_no_block(kind, card, monkeypatch):
     apart(monkeypatch)
     same_steps(kind, Verlet(), card)

@@ -83,6 +83,15 @@ def test_straight_bodies_and_single_particles():
     )
 
 
+def test_single_particles_fly_on_whatever_their_mass():
+    """Their centres are off by rounding: no arm to turn about."""
+    rng = np.random.default_rng(4)
+    x, v = rng.standard_normal((2, 50, 3))
+    system = System(rng.uniform(0.5, 2.0, 50), [MomentumDamping(per_step=0.5)], rest=x)
+    bound, s = system.bind(x, v)
+    np.testing.assert_allclose(bound.settle(s, 0.1).state.v, s.v, rtol=1e-12)
+
+
 def test_a_rate_means_the_same_at_every_step():
     damping = MomentumDamping(rate=3.0)
     np.testing.assert_allclose(1.0 - damping.share(0.2), (1.0 - damping.share(0.1)) ** 2)

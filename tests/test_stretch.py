@@ -22,6 +22,7 @@ from stiffly.bodies import (
     Force,
     Gravity,
     Keyframes,
+    LinearSprings,
     Moving,
     Potential,
     Rayleigh,
@@ -201,6 +202,52 @@ def parts_of(kind, rest, edges, copies):
             [springs, Wind(triangles, (9.0, 1.0, 0.0)), Dashpots(edges[:40], 3.0), Gravity()],
             {"supports": Rotation(roots, **TURN)},
         ),
+        "viscous": (
+            [springs, Gravity(), Contact(FLOOR, 2e3, margin=0.1, friction=0.3)],
+            {"fixed": roots, "damping": Rayleigh(alpha=2.0, beta=1e-3)},
+        ),
+        "viscous-both": (
+            [
+                *(Springs(edges[::2], 300.0), Springs(edges[1::2], 200.0, law="cubic")),
+                *(FaceSprings(tets(copies), 900.0), Attachments([20, 5], 40.0), springs),
+                Attachments(roots, 90.0, motion=rotation(**TURN)),
+            ],
+            {"damping": Rayleigh(beta=1e-3)},
+        ),
+        "viscous-solid": (
+            [*three, springs, Gravity(), Contact(BALL, 900.0, friction=0.5)],
+            {"fixed": roots, "damping": Rayleigh(beta=1e-3)},
+        ),
+        "viscous-yielding": (
+            [Springs(edges, 400.0, yield_strain=0.02), Drag(0.4, wind=(1.0, 2.0, 0.0))],
+            {"damping": Rayleigh(beta=1e-3)},
+        ),
+        "viscous-led": (
+            [springs, Contact(BALL, 900.0, friction=0.5), Dashpots(edges[:40], 3.0)],
+            {
+                "supports": Keyframes(roots, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.2)]),
+                "fixed": [26],
+                "damping": Rayleigh(alpha=2.0, beta=1e-3),
+            },
+        ),
+        "steady": (
+            [
+                *(LinearSprings(edges, 400.0, across=0.3), Gravity()),
+                *(LinearSprings(edges[::3], 99.0), Contact(BALL, 900.0, friction=0.5)),
+            ],
+            {"fixed": roots},
+        ),
+        "steady-led": (
+            [LinearSprings(edges, 400.0, across=0.3), springs, Attachments([20, 5], 40.0)],
+            {"supports": Keyframes(roots, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.5)])},
+        ),
+        "steady-viscous": (
+            [
+                *(LinearSprings(edges, 400.0, across=1.0), Gravity()),
+                Attachments(roots, 90.0, motion=rotation(**TURN)),
+            ],
+            {"damping": Rayleigh(alpha=2.0, beta=1e-3)},
+        ),
     }[kind]
 
 
@@ -209,10 +256,15 @@ KINDS = (
     *("shapes", "inside", "turned", "shaken", "wind", "airy", "lifted", "blown"),
     *("solid", "materials", "wound", "led", "tied", "tied-led", "tied-held"),
 )
+# which have loops on cards alone
+CARD_KINDS = (
+    *("viscous", "viscous-both", "viscous-solid", "viscous-yielding", "viscous-led"),
+    *("steady", "steady-led", "steady-viscous"),
+)
 
 
 def bound(kind, copies=1):
-    rng = np.random.default_rng(KINDS.index(kind))
+    rng = np.random.default_rng((*KINDS, *CARD_KINDS).index(kind))
     rest, edges, x0 = body(rng, copies)
     parts, options = parts_of(kind, rest, edges, copies)
     system = System(rng.uniform(0.5, 2.0, len(rest)), parts, rest=rest, **options)

@@ -16,6 +16,7 @@ from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_checks import (
+    CARD_KINDS,
     KINDS,
     MIXED,
     RECORDED,
@@ -35,13 +36,13 @@ from test_many import STEPS, of_kind, pendulum, same_run, together_with
 
 @pytest.mark.parametrize("lanes", [1, 2, 8])
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, monkeypatch):
     monkeypatch.setattr(layout, "LANES_OF_STEPS", ((10**9, lanes),))
     same_steps(kind, method, gpu())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_bodies_that_fit_no_block(kind, monkeypatch):
     apart(monkeypatch)
     same_steps(kind, Verlet(), gpu())

@@ -22,7 +22,7 @@ from ..kernels.names import CONVEX, PLANE
 from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged, Arrays
 from ..parts.pattern import BlockPattern
-from ..parts.terms import Term, TouchTerm
+from ..parts.terms import MeshTouchTerm, Term, TouchTerm
 from .friction import Rubbed, friction_change, rubbed
 from .near import near
 from .shapes import (
@@ -110,14 +110,15 @@ class PreparedContact(OnShapes):
     _t = 0.0  # shapes stand where they are at that time
 
     def terms(self) -> list[Term] | None:
-        """None where a shape has no formula."""
-        config = self._config
-        if not all(isinstance(shape, RigidShape) and shape.has_formula for shape in config.shapes):
-            return None
-        touch = (config.margin, config.friction)
-        return [
-            TouchTerm(self._own, self._stiffness, *touch, shape, self._t) for shape in config.shapes
-        ]
+        """None where a shape is neither one with a formula nor a mesh."""
+        config, found = self._config, list[Term]()
+        for shape in config.shapes:
+            if not isinstance(shape, RigidShape) or not (shape.has_formula or shape.solid):
+                return None
+            kind = TouchTerm if shape.has_formula else MeshTouchTerm
+            touch = self._own, self._stiffness, config.margin, config.friction
+            found.append(kind(*touch, shape, self._t))
+        return found
 
     def energy(self, x: Array) -> float:
         return sum(touch.energy(x) for touch in self._touches)

@@ -23,7 +23,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.names import HEMISPHERE, PLANE, SPHERE
+from ..kernels.names import HEMISPHERE, PLANE, SPHERE, Solid
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.part import Arranged, Uncoupled
 from ..parts.terms import told_by
@@ -240,6 +240,11 @@ class RigidShape:
     def placed(self, frame: Frame) -> Surface:
         """The surface of a shape that has a formula."""
         return Surface(self.kind, self.numbers(frame)[None], frame)
+
+    @property
+    def solid(self) -> Solid | None:
+        """Of a mesh that nothing of a user's own says otherwise of."""
+        return None
 
     @property
     def has_formula(self) -> bool:

@@ -6,16 +6,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..backends.cpu import CPU
 from ..contracts import Array
+from ..kernels.names import MESH, Solid
 from ..meshes import Mesh, validate
 from ..meshes.morton import morton
 from ..meshes.topology import require_closed, triangle_edges
 from ..parts.checks import as_elements, as_number, as_numbers
 from .broad_phase import side_numbers
-from .shapes import RigidShape, Surface, planes
+from .shapes import Frame, Frames, RigidShape, Surface, planes
 
+SAID = ("surface", "frame", "frames", "numbers", "_nearest", "distances", "solid")
 REACH = 0.1  # of the size of the mesh
 CELLS = 20  # along its largest side: small enough that cells beyond that reach lie on one side
 
@@ -33,6 +36,9 @@ class TriangleMesh(RigidShape):
     """
 
     local = True
+    kind = MESH
+    changing = (*RigidShape.changing, "_solid")
+    _solid: Solid | None = None  # made when somebody asks
 
     def __init__(
         self, positions: Any, triangles: Any, motion: Any = None, *, reach: float | None = None
@@ -56,6 +62,22 @@ class TriangleMesh(RigidShape):
     def distances(self, x: Array) -> Array:
         """Signed distances (m,) [m] of points x (m, 3) from the mesh where it was given."""
         return self._nearest(np.ascontiguousarray(x, dtype=np.float64), np.inf)[2]
+
+    def numbers(self, frame: Frame | Frames) -> Array:
+        """The rotation as a quaternion (w, x, y, z), for kernels that look for closest points."""
+        turned = np.roll(Rotation.from_matrix(frame.rotation).as_quat(), 1, axis=-1)
+        return np.concatenate([turned, np.zeros((*turned.shape[:-1], 3))], axis=-1)
+
+    @property
+    def solid(self) -> Solid | None:
+        kind, own = type(self), TriangleMesh
+        if any(getattr(kind, name) is not getattr(own, name) for name in SAID):
+            return None
+        if self._solid is None:
+            cells = self._low, self._high, self._cell, self._middles
+            surface = self.positions, self._faces, self._tree, *self._pseudonormals
+            self._solid = Solid(*surface, *cells)
+        return self._solid
 
     def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)

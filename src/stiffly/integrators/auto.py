@@ -6,7 +6,7 @@ How run/auto.py finds the step as well is said there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import real_number
 from ..contracts import Array, Integrator, Rayleigh, Settled, State, Step, System
 from ..errors import InputError
-from ..matfun.bounds import estimate
+from ..matfun.bounds import estimate, largest_ritz_value
 from .energy_momentum import EnergyMomentum
 from .explicit import Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
@@ -95,10 +95,23 @@ def stiffest(system: System, state: State) -> Stiffest:
     if isinstance(damping, Rayleigh):
         rate = abs(damping.alpha) + abs(damping.beta) * omega**2
     else:
-        rate = 0.0 if damping is None else _largest(damping, system.size)
-    # forces of velocity are taken at a predicted one: half the limit of an oscillator
-    limit = min(2.0 / omega if omega > 0.0 else inf, 1.0 / rate if rate > 0.0 else inf)
-    return Stiffest(omega, limit, bool(tangent.constant))
+        rate = 0.0 if damping is None else max(_largest(damping, system.size), viscous_rate(system))
+    return Stiffest(omega, verlet_limit(omega, rate), bool(tangent.constant))
+
+
+def verlet_limit(omega: float, rate: float) -> float:
+    """Verlet's longest stable step h [s] for x'' = -omega^2 x - rate x'.  Forces of velocity are
+    taken at a predicted one: (h omega / 2)^2 + h rate = 1."""
+    found = rate + hypot(rate, omega)
+    return 2.0 / found if found > 0.0 else inf
+
+
+def viscous_rate(system: Any) -> float:
+    """The largest rate [1/s] at which Rayleigh's damping takes velocities, or a few percent less."""
+    viscosity = getattr(system, "viscosity", None)
+    if viscosity is None or not system.damping.beta:
+        return 0.0 if viscosity is None else system.damping.alpha
+    return largest_ritz_value(viscosity.operator(), PRODUCTS)
 
 
 def _largest(operator: Any, size: int) -> float:

@@ -129,9 +129,32 @@ def _weighed(weights: list[float], stages: list[Any]) -> Any:
     return sum(b * stage for b, stage in zip(weights, stages, strict=False))
 
 
-def amplification(scheme: Splitting | Tableau, z: Any) -> Any:
-    """The factor by which a step makes an undamped oscillation grow, z = h omega: a number, or as
-    many as there are z."""
+def _damped(scheme: Splitting | Tableau, z: float, d: float, x: float, w: float, a: float) -> Any:
+    """The position, h times the velocity and h^2 times the acceleration after a step, from those
+    before, of x'' = -omega^2 x - rate x', whose force is taken at a predicted velocity; z = h omega
+    and d = h rate."""
+    if isinstance(scheme, Splitting):
+        kicks, drifts = (own.tolist() for own in scheme)
+        w += kicks[0] * a
+        for kick, drift in zip(kicks[1:], drifts, strict=True):
+            x += drift * w
+            a = -z * z * x - d * (w + kick * a)
+            w += kick * a
+        return x, w, a
+    stages, at, faster = [a], x, w
+    own = scheme.c.tolist(), scheme.Abar.tolist(), scheme.A.tolist()
+    for c, way, speed in [*zip(*own, strict=False)][1 : scheme.end + 1]:
+        at, faster = x + c * w + _weighed(way, stages), w + _weighed(speed, stages)
+        stages.append(-z * z * at - d * faster)
+    return at, faster, stages[-1]
+
+
+def amplification(scheme: Splitting | Tableau, z: Any, damped: float = 0.0) -> Any:
+    """The factor by which a step makes an oscillation grow, z = h omega: a number, or as many as
+    there are z; damped: h times the rate at which it is."""
+    if damped:
+        columns = [_damped(scheme, float(z), damped, *one) for one in np.eye(3).tolist()]
+        return np.abs(np.linalg.eigvals(np.array(columns))).max()
     z = np.asarray(z, dtype=np.float64) if np.ndim(z) else float(z)
     return np.abs(_multipliers(scheme, z)).max(axis=0)
 

@@ -19,7 +19,8 @@ NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a 
 # which matrix blocks are: d2E/dx2; K(x) with dE/dx = K(x) x; d2E/dx2 without the negative
 # stiffness across compressed springs, which is positive semidefinite
 TANGENT, SECANT, CONVEX = 0, 1, 2
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2  # kinds of surfaces
+PLANE, SPHERE, HEMISPHERE = 0, 1, 2  # kinds of surfaces with a formula
+MESH = 3  # and of those that card kernels know besides
 VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)  # kinds of pairs
 LEAF = 4  # triangles in a leaf of `tree_boxes`
 BLOCK_CHUNK = 8192  # tets whose blocks are kept at a time; 720 bytes each: 6 MB, within a cache
@@ -358,6 +359,23 @@ class Touches(NamedTuple):
     moving: Any
 
 
+class Solid(NamedTuple):
+    """A closed mesh in its own frame: see `nearest_points`.  positions (V, 3), faces (f, 3), boxes
+    of `tree_boxes`, pseudonormals; middles (a, b, c): signed distances of the middles of cells of
+    that side, which fill its box from low (3,) to high (3,)."""
+
+    positions: Any
+    faces: Any
+    boxes: Any
+    flat: Any
+    side: Any
+    corner: Any
+    low: Any
+    high: Any
+    cell: float
+    middles: Any
+
+
 class Ties(NamedTuple):
     """Springs of length zero from rows to points in space.  start (R + 1,): those of each row that
     a group moves; row, stiffness (k,); here (k, 4): points as they stand to begin with; motion (k,)
@@ -371,13 +389,48 @@ class Ties(NamedTuple):
     motion: Any
 
 
+class GroupedPairs(NamedTuple):
+    """Pairs of rows with a block each that never changes.  corners (m, 2); blocks (m, 3, 3): the
+    first is drawn by blocks @ (u_2 - u_1), the second by blocks.T @ (u_1 - u_2); u: displacements
+    from rest (R, 3), or velocities, where it is None."""
+
+    corners: Any
+    blocks: Any
+    rest: Any
+
+
+class Momentum(NamedTuple):
+    """Damping that leaves the rigid motions of bodies alone.  rows (n,): those that move, body by
+    body; start (C + 1,): where chunks of them begin, of one body each; body (C,); first (B + 1,):
+    the chunks of each body; total (B,) [kg]; share(h): of other velocities, that a step takes."""
+
+    rows: Any
+    start: Any
+    body: Any
+    first: Any
+    total: Any
+    share: Any
+
+
+class Between(NamedTuple):
+    """What acts between two steps, on cards alone; None of what there is not.  asleep: it does
+    nothing, in a step that only asks for forces."""
+
+    momentum: Momentum | None
+    asleep: bool = False
+
+
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
-    tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
+    tied: whether tables may have ties, which come and go with a user's hand; solids: of every touch
+    its Solid, None where it has a formula; None where no shape is a mesh; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
-    other ranks move.
+    other ranks move; between: see Between.
+
+    On cards alone, else None: steady, springs that are linear about a rest shape, and viscous, what
+    damps by a constant matrix.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -397,6 +450,10 @@ class GroupedBody(NamedTuple):
     powers: Any
     tied: Any
     halo: Any = None
+    between: Any = None
+    steady: Any = None
+    viscous: Any = None
+    solids: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -417,7 +474,7 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields and ties."""
+    springs of both laws, face springs, tets, contact, fields, ties and linear springs."""
 
     kinetic: float
     linear: float
@@ -427,6 +484,7 @@ class EnergyLines(NamedTuple):
     touched: float
     field: float
     tied: float
+    steady: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

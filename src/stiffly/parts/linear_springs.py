@@ -18,6 +18,7 @@ from ..kernels.names import NO_SLOT
 from .checks import as_elements, as_number, per_element, require_below
 from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
+from .terms import SteadyTerm, Term
 
 
 class LinearSprings(Scalable):
@@ -93,6 +94,9 @@ class PreparedLinearSprings:
     def energy(self, x: Array) -> float:
         w, force = self._stretch(x)
         return 0.5 * float(np.vdot(w, force))
+
+    def terms(self) -> list[Term]:
+        return [SteadyTerm(self._edges, self._stiffness, self._rest)]
 
     def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
         along = self._difference @ self._rest

@@ -16,6 +16,7 @@ from ..errors import InputError
 from .checks import as_number
 from .part import Arranged, Uncoupled
 from .pattern import BlockPattern
+from .terms import MomentumTerm
 
 
 class MomentumDamping(Uncoupled):
@@ -59,6 +60,9 @@ class PreparedMomentumDamping:
     def _total(self) -> Array:
         return np.bincount(self._labels, self._mass)
 
+    def terms(self) -> list[MomentumTerm]:
+        return [MomentumTerm(self._labels, self._config.share)]
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         n = self._mass.size
         v[:n] -= self._config.share(h) * (v[:n] - self._rigid(x[:n], v[:n]))
@@ -69,7 +73,8 @@ class PreparedMomentumDamping:
         body, m = self._labels, self._mass[:, None]
         r = x - (self._sum(m * x) / self._total[:, None])[body]
         v_cm = self._sum(m * v) / self._total[:, None]
-        L = self._sum(np.cross(r, m * v))
+        # less the mean: a single particle is off its centre by rounding, and would turn about it
+        L = self._sum(np.cross(r, m * (v - v_cm[body])))
         square = np.einsum("ij,ij->i", r, r)
         inertia = m[:, :, None] * (square[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None])
         I_cm = self._sum(inertia.reshape(-1, 9)).reshape(-1, 3, 3)

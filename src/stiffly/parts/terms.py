@@ -123,6 +123,10 @@ class TouchTerm(NamedTuple):
     since: float
 
 
+class MeshTouchTerm(TouchTerm):
+    """The same with a closed mesh, whose closest points are looked for."""
+
+
 class TieTerm(NamedTuple):
     """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
 
@@ -137,7 +141,39 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class MomentumTerm(NamedTuple):
+    """Of the bodies labels (n,), of rows that move: the share(h) of what is no rigid motion of
+    theirs is taken after a step of h."""
+
+    labels: np.ndarray
+    share: Callable[[float], float]
+
+
+class SteadyTerm(NamedTuple):
+    """Springs that are linear about a rest shape (N, 3): edges (m, 2), blocks (m, 3, 3) [N/m]."""
+
+    edges: np.ndarray
+    blocks: Array
+    rest: Array
+
+
+class ViscousTerm(NamedTuple):
+    """What damps by a constant matrix, pair by pair: edges (m, 2), blocks (m, 3, 3) [N s/m], which
+    pull the first of a pair, and transposed the second.  No part's: Rayleigh's beta of a body."""
+
+    edges: np.ndarray
+    blocks: Array
+
+
+def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
+    """[J] of each."""
+    u = x - springs.rest
+    w = u[springs.edges[:, 1]] - u[springs.edges[:, 0]]
+    return 0.5 * np.einsum("mi,mij,mj->m", w, springs.blocks, w)
+
+
 Elastic = SpringTerm | FaceTerm | TetTerm
-Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm
+Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = ()
+ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm)

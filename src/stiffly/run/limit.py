@@ -2,8 +2,10 @@
 
 The fastest oscillation at the start is found by a few Lanczos steps on differences of forces: no
 matrix is made, and Ritz values are never above the largest eigenvalue, so the frequency that is
-named is there, or a faster one.  Contact that has not begun, and springs that will stiffen, are not
-seen: whoever is told nothing may still be too fast, and the run says so when its energy grows.
+named is there, or a faster one.  Rayleigh's damping is taken to act on it as on what it
+brakes most, since forces of velocity make steps shorter.  Contact that has not begun, and springs
+that will stiffen, are not seen: whoever is told nothing may still be too fast, and the run says so
+when its energy grows.
 
 A step is too long where rounding errors, or whatever else moves at that frequency, double until the
 end of the run.  Where the force is linear and nothing damps, rounding grows for certain in all that
@@ -16,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from math import log, sqrt
 from sys import float_info
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 
 from ..contracts import Array, Backend, Mass, Splitting, State, Tableau
 from ..errors import Advice, InputError, levels_up
+from ..integrators.auto import verlet_limit, viscous_rate
 from ..integrators.explicit import acceleration, amplification, scheme_of
 from ..matfun.bounds import largest_ritz_value
 from ..system.few import Few
@@ -49,7 +52,7 @@ def require_stable(
         found = largest_ritz_value(_of_few(system, state) or _of_all(system, state), products)
     if not (np.isfinite(found) and found > 0.0):
         return
-    growth = _Growth(scheme, sqrt(found), duration)
+    growth = _Growth(scheme, sqrt(found), viscous_rate(system), duration)
     told = growth(step)
     if told <= DOUBLED:
         return
@@ -63,7 +66,7 @@ def require_stable(
         with np.errstate(all="ignore"):
             stiffness = _of_all(system, state)
             moved = largest_ritz_value(stiffness, products, stiffness.here + state.v)
-        if moved > 0.0 and _Growth(scheme, sqrt(moved), duration)(step) > CERTAIN:
+        if moved > 0.0 and _Growth(scheme, sqrt(moved), 0.0, duration)(step) > CERTAIN:
             raise InputError(text)
     warnings.warn(text, Advice, stacklevel=levels_up())
 
@@ -72,7 +75,8 @@ def longest_step(system: Any, state: State) -> float:
     """Verlet's longest stable step [s] in this state, or a few percent more."""
     with np.errstate(all="ignore"):
         found = largest_ritz_value(_of_few(system, state) or _of_all(system, state), PRODUCTS)
-    return 2.0 / sqrt(found) if np.isfinite(found) and found > 0.0 else inf
+    omega = sqrt(found) if np.isfinite(found) and found > 0.0 else 0.0
+    return verlet_limit(omega, viscous_rate(system))
 
 
 def _linear(system: Any, state: State) -> bool:
@@ -88,14 +92,17 @@ def _linear(system: Any, state: State) -> bool:
 
 @dataclass(frozen=True)
 class _Growth:
-    """log of how much an oscillation of omega [1/s] has grown after the duration [s]."""
+    """log of how much an oscillation of omega [1/s], damped at a rate [1/s], has grown after the
+    duration [s]."""
 
     scheme: Splitting | Tableau
     omega: float
+    rate: float
     duration: float
 
     def __call__(self, step: float) -> float:
-        return self.duration / step * log(amplification(self.scheme, step * self.omega))
+        growth = amplification(self.scheme, step * self.omega, step * self.rate)
+        return self.duration / step * log(growth)
 
     def limit(self, above: float) -> float:
         """The longest step below `above`, which is too long, with which nothing doubles."""

@@ -80,8 +80,8 @@ def _known_terms(parts: Any) -> list[Any] | None:
     found: list[Any] = []
     for _, part in parts.potentials:
         terms = terms_of(part)
-        known = SpringTerm | FieldTerm | TouchTerm
-        if terms is None or not all(isinstance(term, known) for term in terms):
+        known = SpringTerm, FieldTerm, TouchTerm  # themselves: contact with meshes is another kind
+        if terms is None or not all(type(term) in known for term in terms):
             return None
         found += terms
     return found

@@ -31,7 +31,8 @@ def divides(body: GroupedBody, first: np.ndarray) -> bool:
     """Many bodies of nothing but springs in one run; first (c + 1,): rows at which they begin."""
     parts = (body.faces.rest, body.tets.corners, body.triangles.pressure, body.run)
     others = any(len(part) for part in (*parts, body.dashpots.coefficient))
-    return not (others or body.tied) and len(first) > MOST + 1
+    others = others or body.tied or body.between or body.steady or body.viscous
+    return not others and len(first) > MOST + 1
 
 
 def chosen(body: GroupedBody, first: np.ndarray) -> np.ndarray:

@@ -24,11 +24,13 @@ from ..parts.terms import (
     FaceTerm,
     ForceTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TouchTerm,
+    ViscousTerm,
     WindTerm,
 )
-from .supports import rigid
+from .supports import Keyframes, rigid
 
 if TYPE_CHECKING:
     from .system import System
@@ -64,6 +66,17 @@ def require_counted_once(system: System, terms: list[Any]) -> None:
             raise NoStretch("drag on particles that are held has no compiled loop")
         if isinstance(term, WindTerm) and np.any((term.triangles >= free).all(axis=1)):
             raise NoStretch("wind on triangles that are held has no compiled loop")
+
+
+def require_unturned(system: System, terms: list[Any]) -> None:
+    """Pairs that know no rotation, and whose two particles a support turns: they store, or brake,
+    while no group has them."""
+    turned = [led for support, led in system._led if not isinstance(support, Keyframes)]
+    for term in terms if turned else ():
+        if isinstance(term, SteadyTerm | ViscousTerm) and np.any(
+            np.isin(term.edges, np.concatenate(turned)).all(axis=1)
+        ):
+            raise NoStretch("linear springs, or beta, where supports turn have no compiled loop")
 
 
 def _require_counted_by_rows(system: System, terms: list[Any], local: bool) -> None:
@@ -105,7 +118,7 @@ class Layout:
         others = [corners_of(term) for term in terms if not isinstance(term, TetTerm)]
         light = [corners for corners in others if corners is not None]
         elements = [*light, *solid]
-        local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
+        local = any(isinstance(term, WindTerm | DashpotTerm | ViscousTerm) for term in terms)
         # a tet between two pieces would work on a particle that is led in both of them
         tets = any(isinstance(term, FaceTerm | TetTerm) for term in terms)
         local = local or bool(system.supports and tets)
@@ -384,6 +397,16 @@ class Layout:
         start, element, corners = self._sorted(edges)
         coefficient = np.concatenate([np.empty(0), *(term.coefficient for term in terms)])
         return contract.GroupedDashpots(start, corners, coefficient[element])
+
+    def pairs(
+        self, terms: list[SteadyTerm] | list[ViscousTerm], rest: Array | None = None
+    ) -> contract.GroupedPairs | None:
+        """rest (N, 3): from where displacements are; None where there are no terms."""
+        if not terms:
+            return None
+        _, element, corners = self._sorted(_all_corners(2, [term.edges for term in terms]))
+        blocks = np.concatenate([term.blocks for term in terms])[element]
+        return contract.GroupedPairs(corners, blocks, None if rest is None else rest[self.place])
 
     def by_row(self, values: list[Array]) -> Array:
         """(values, R): of the particles that the group moves or that supports lead."""

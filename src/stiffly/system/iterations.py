@@ -17,7 +17,9 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    MomentumTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TieTerm,
     TouchTerm,
@@ -28,8 +30,11 @@ from .stretch import Stretcher, all_terms
 if TYPE_CHECKING:
     from .system import System
 
-FORCES = SpringTerm | FaceTerm | TetTerm | FieldTerm | ForceTerm | DragTerm | WindTerm
-FORCES = FORCES | DashpotTerm | TouchTerm | TieTerm  # those of local.cu
+FORCES = (
+    *(SpringTerm, FaceTerm, TetTerm, SteadyTerm, FieldTerm, ForceTerm, DragTerm, WindTerm),
+    *(DashpotTerm, TouchTerm, TieTerm),
+)
+BETWEEN = (MomentumTerm,)  # steps, and no force
 
 
 def sail(
@@ -55,9 +60,7 @@ def _stretcher(system: System) -> Stretcher | None:
     parts, stretcher = system.assembly, system.stretcher if system.backend.iterates else None
     if not isinstance(stretcher, Stretcher) or parts.guards:
         return None
-    if system.damping is not None and system.damping.beta:
-        return None
-    known = all(isinstance(term, FORCES) for term in all_terms(parts))
+    known = all(type(term) in (*FORCES, *BETWEEN) for term in all_terms(parts))
     alike = all(isinstance(part, PreparedContact | PointTies) for part in parts.changing)
     yields = any(isinstance(part, YieldingSprings) for _, part in parts.parts)
     return stretcher if known and alike and not yields else None

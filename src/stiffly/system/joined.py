@@ -17,6 +17,7 @@ from ..contracts import Array, Backend, State
 from ..errors import InputError
 from ..parts.pattern import Numbering
 from ..parts.terms import (
+    ON_CARDS,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -82,6 +83,8 @@ def _require_joinable(system: Any) -> None:
         require_loop(system)
     except NoStretch as reason:
         raise InputError(f"{reason}; {ALONE}") from None
+    if system.damping is not None and system.damping.beta:
+        raise InputError(f"Rayleigh damping with beta cannot be stepped with others; {ALONE}")
     if system.supports:
         raise InputError(f"supports that move cannot be stepped with others; {ALONE}")
     if system.assembly.remembers:
@@ -266,7 +269,7 @@ class _Joining:
 
     def _sort(self, run: int, name: str, part: Any, found: dict[Hashable, list[_Piece]]) -> None:
         terms = terms_of(part)
-        if terms is None or any(isinstance(term, TieTerm) for term in terms):
+        if terms is None or any(isinstance(term, (TieTerm, *ON_CARDS)) for term in terms):
             raise InputError(f"{name} ({type(part).__name__}) has no compiled loop; {ALONE}")
         for term in terms:
             key: Any = _alike(name, term)

@@ -336,6 +336,26 @@ class Viscosity:
             )
         return K0
 
+    def pairs(self) -> tuple[np.ndarray, Array]:
+        """beta K0 for what takes many steps at once: edges (m, 2) by row, also to particles that
+        are held or led, and blocks (m, 3, 3) [N s/m], by which v_2 - v_1 pulls the first.
+
+        K0 feels no motion of the body as a whole, so that its rows sum to zero."""
+        system, reference = self._system, self._system.reference()
+        numbering = system.numbering
+        if not system.fixed.size:
+            pattern, blocks, rows = system.pattern, self._blocks[0], np.arange(len(reference))
+        else:  # no matrix has what is not free: those of the same body with all of it free
+            made = zip(system.given.parts, system._prepared.parts, strict=True)
+            own = [part for part, (_, p) in made if not getattr(p, "external", False)]
+            whole = type(system)(system.given.mass, own, rest=system.given.rest)
+            pattern, rows = whole.pattern, numbering.rows
+            blocks, _ = whole.assembly.convex_blocks(numbering.given(reference), pattern)
+        near = np.repeat(np.arange(len(rows)), np.diff(pattern.indptr))
+        used = np.flatnonzero((near < pattern.indices) & blocks.any(axis=(1, 2)))
+        edges = rows[np.stack([near[used], pattern.indices[used]], axis=1)]
+        return edges, -self._rayleigh.beta * blocks[used]
+
     def force(self, s: State) -> Array:
         """D v, with what moving supports add."""
         alpha, beta = self._rayleigh.alpha, self._rayleigh.beta

@@ -21,16 +21,29 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    MeshTouchTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TieTerm,
     TouchTerm,
+    ViscousTerm,
     WindTerm,
+    steadily_stored,
     stored,
     terms_of,
 )
+from .between import between_of
 from .few import Few, alone, chosen, divides, picked
-from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
+from .groups import (
+    NONE,
+    Layout,
+    NoStretch,
+    all_beyond,
+    corners_of,
+    require_counted_once,
+    require_unturned,
+)
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 from .time_tables import motions, surfaces, table_of, times_within
@@ -42,9 +55,9 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
 }
-LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
@@ -97,8 +110,10 @@ class Stretcher:
             raise NoStretch(str(lack)) from None
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
         if not self._on_card:
-            _require_known_everywhere(system.assembly)
+            _require_known_everywhere(system)
+        terms += _viscous(system)
         require_counted_once(system, terms)
+        require_unturned(system, terms)
         if lack_of(terms):
             raise NoStretch(f"{lack_of(terms)} have no compiled loop")
         self._terms = terms
@@ -149,6 +164,7 @@ class Stretcher:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
+        springs += sum(len(pairs.corners) for pairs in (body.steady, body.viscous) if pairs)
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
         return every // getattr(self._system.backend, "abreast", 1)
@@ -168,8 +184,10 @@ class Stretcher:
         alpha = np.broadcast_to(alpha, count).astype(np.float64)
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
+        groups = layout.groups(system)
+        steady = self._of(SteadyTerm)
         return contract.GroupedBody(
-            layout.groups(system),
+            groups,
             linear,
             cubic,
             layout.faces(self._of(FaceTerm)),
@@ -184,7 +202,18 @@ class Stretcher:
             layout.run,
             bool(alpha.any() or loads or system.supports),
             bool(self._of(TieTerm)),
+            between=between_of(system.assembly, self._terms, groups, system.numbering.free),
+            steady=layout.pairs(steady, steady[0].rest if steady else None),
+            viscous=layout.pairs(self._of(ViscousTerm)),
+            solids=self._solids(),
         )
+
+    def _solids(self) -> tuple[contract.Solid | None, ...] | None:
+        meshes = [isinstance(term, MeshTouchTerm) for term in self._of(TouchTerm)]
+        if not any(meshes):
+            return None
+        pairs = zip(self._of(TouchTerm), meshes, strict=True)
+        return tuple(term.shape.solid if mesh else None for term, mesh in pairs)
 
     # ------------------------------------------------------------------ steps
 
@@ -452,7 +481,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
+    def __init__(self, system: System, field: Array, left: list[SpringTerm | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -469,8 +498,12 @@ class _Unfree:
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
         for springs in left:  # between two of one support, or two that are held: never stretched
             edges = springs.edges.astype(np.int64) - numbering.free
-            energy = float(stored(springs._replace(edges=edges), held).sum())
-            line = "cubic" if springs.cubic else "linear"
+            if isinstance(springs, SteadyTerm):
+                rest = springs.rest[numbering.free :]
+                energies = steadily_stored(springs._replace(edges=edges, rest=rest), held)
+            else:
+                energies = stored(springs._replace(edges=edges), held)
+            energy, line = float(energies.sum()), _line_of(springs)
             self.stored[line] = self.stored.get(line, 0.0) + energy
 
     def led_weight(self, t: float) -> float:
@@ -486,10 +519,11 @@ class _Unfree:
 
 
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
-    """The body, of which nothing yields, rubs or is moved by shapes; of the same kinds of parts,
-    for which loops have been compiled."""
-    touches = body.touches
+    """The body, of which nothing yields, rubs, is moved by shapes or acts between steps; of the
+    same kinds of parts, for which loops have been compiled."""
+    touches, between = body.touches, body.between
     return body._replace(
+        between=None if between is None else between._replace(asleep=True),
         linear=_never_yielding(body.linear),
         cubic=_never_yielding(body.cubic),
         touches=touches._replace(
@@ -508,16 +542,27 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
+def _line_of(term: Any) -> str:
+    """Of what a card tells; none where it has no energy."""
+    line = ENERGIES.get(type(term), "")
+    return "cubic" if line == "linear" and term.cubic else line
+
+
+def _left_out(terms: list[Any], free: int) -> list[SpringTerm | SteadyTerm] | None:
     """Springs between particles that do not move, which are no group's; None where there are
     others of the kind, or such that yield."""
-    left: list[SpringTerm] = []
+    left: list[SpringTerm | SteadyTerm] = []
     for term in terms:
-        corners = None if isinstance(term, WindTerm | DashpotTerm) else corners_of(term)
+        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
+        corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
-        if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
+        if not held.size:
+            continue
+        if isinstance(term, SteadyTerm):
+            left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
+        elif not isinstance(term, SpringTerm) or term.limit is not None:
             return None
-        if held.size:
+        else:
             own: Any = term
             numbers = own.stiffness[held], own.rest[held]
             left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
@@ -532,8 +577,7 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
     for name, part in assembly.potentials:
         found.append(("", name))  # has a line in the ledger, whatever it is made of
         for term in terms_of(part) or ():
-            line = ENERGIES.get(type(term), "")
-            line = "cubic" if line == "linear" and term.cubic else line
+            line = _line_of(term)
             if lines.setdefault(line, name) != name:
                 return None
     return [*dict.fromkeys([*found, *lines.items()])]
@@ -541,8 +585,6 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
 
 def require_loop(system: System) -> None:
     """NoStretch where a system has what no loop knows, besides parts without terms."""
-    if system.damping is not None and system.damping.beta:
-        raise NoStretch("Rayleigh damping with beta has no compiled loop")
     if not system.lumped:
         raise NoStretch("a consistent mass has no compiled loop")
     if system.guarded:
@@ -565,7 +607,17 @@ def all_terms(assembly: Assembly) -> list[Any]:
     return found
 
 
-def _require_known_everywhere(assembly: Assembly) -> None:
-    for name, part in assembly.parts:
+def _viscous(system: System) -> list[ViscousTerm]:
+    """Of Rayleigh's beta."""
+    if system.damping is None or not system.damping.beta:
+        return []
+    assert system.viscosity is not None
+    return [ViscousTerm(*system.viscosity.pairs())]
+
+
+def _require_known_everywhere(system: System) -> None:
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has a compiled loop on cards alone")
+    for name, part in system.assembly.parts:
         if any(isinstance(term, ON_CARDS) for term in terms_of(part) or ()):
             raise NoStretch(f"{name} ({type(part).__name__}) has a compiled loop on cards alone")

@@ -244,8 +244,11 @@ class System:
     @property
     def _steps_by(self) -> Any:
         """What decides how a body is laid out for explicit steps; None where every `bind` does: by
-        where supports or the particles of a large body are then, or by what parts remember."""
-        placed = self.supports or (self.rest is None and self.numbering.free > PIECE_ROWS)
+        where supports or the particles of a large body are then, by its stiffness there, or by
+        what parts remember."""
+        damped = self.damping is not None and self.damping.beta
+        large = self.numbering.free > PIECE_ROWS
+        placed = self.supports or (self.rest is None and (large or damped))
         other = self.assembly is not self._prepared or self.assembly.remembers
         return None if placed or other else (self.damping, self.backend)
 

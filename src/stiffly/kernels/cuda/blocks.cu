@@ -129,6 +129,7 @@ DEVICE vec elastic_there(
     if (HAS_CUBIC) force = force + springs_there(o, o.cubic, true, q, turns.cubic, here, at);
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
+    if (HAS_STEADY) force = force + steady_forces(b, i, lane, x);
     return force;
 }
 

@@ -17,6 +17,13 @@ struct Springs {
     whole any;
 };
 
+// pairs whose blocks never change: entry p of block number k of nine at blocks[k * entries + p]
+struct Pairs {
+    Slices rows;
+    const real *blocks;
+    whole entries;
+};
+
 struct Body {
     whole rows, own, led;  // ends of all, of those that move, of those that are led
     const unsigned *place;
@@ -48,6 +55,7 @@ struct Body {
     whole touches;
     const double *touch, *margin, *friction;
     const whole *kind, *moving;
+    const struct Solid *solids;  // (touches,): those that are meshes; see mesh.cu
     double gx, gy, gz, alpha;
     const double *fields;  // (runs, 4): the same for each of many runs; which one a row belongs to
     const unsigned *run;
@@ -57,6 +65,9 @@ struct Body {
     const whole *blocks, *block_led, *block_seen;
     const unsigned *seen;
     whole any_block;
+    Pairs steady;  // springs that are linear about rest (rows, 4)
+    const double *rest;
+    Pairs viscous;
     // the state, the ledger of each row, and the steps that are done
     double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
@@ -73,6 +84,13 @@ struct Body {
     whole stages, first, half;
     double h;
     double *staged;  // (stages, rows, 4); null where there are kicks
+    // bodies whose momentum is damped: see Momentum of names.py; sums of chunks (chunks, SUMMED)
+    const unsigned *by_body;
+    const whole *chunk, *chunk_body, *chunks_of;
+    const double *body_mass;
+    double *chunk_sums;
+    whole chunks;
+    double share;
 };
 
 #ifndef SHIM

@@ -5,6 +5,7 @@
 
 #ifndef SHIM
 #define DEVICE __device__ __forceinline__
+#define SEPARATE __device__ __noinline__  // long, and called from several places
 #define KERNEL extern "C" __global__ void
 #define THREAD ((long long)blockIdx.x * blockDim.x + threadIdx.x)
 #define EACH_ROW(i, count)                                                                         \
@@ -62,7 +63,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 65535
+#define HAS 1048575
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -80,6 +81,10 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
+#define HAS_BETWEEN (HAS & 65536)  // momentum is damped
+#define HAS_STEADY (HAS & 131072)
+#define HAS_VISCOUS (HAS & 262144)
+#define HAS_MESHES (HAS & 524288)  // among the shapes
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else
@@ -88,12 +93,14 @@ typedef double extent;  // also of those that change
 #define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
+#define ENDLESS 1e300            // farther than anything
 #define TINY 1e-300               // the square of a length that is taken for zero
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
 #define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
-enum { PLANE, SPHERE, HEMISPHERE };  // as kernels number shapes
+enum { PLANE, SPHERE, HEMISPHERE, MESH };  // as kernels number shapes
 #define SUMS 4096
+#define LEAF 4  // triangles of a leaf, as in kernels/names.py
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
 
 // slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +

@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 9
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, FINITE };
+#define LINES 10
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
@@ -59,13 +59,21 @@ DEVICE double tets_stored(const Body *b, whole i, int lane) {
     return sum;
 }
 
+// each end of a pair has half of it
+DEVICE double steadily_stored(const Body *b, whole i, int lane) {
+    const double *x = b->x;
+    double stretching = 0.0;
+    steady_forces(b, i, lane, x, &stretching);
+    return 0.25 * stretching;
+}
+
 // in shapes that stand at their places numbered `place`
 DEVICE double touch_stored(const Body *b, whole i, whole place) {
     double sum = 0.0;
     for (whole c = 0; c < b->touches; ++c) {
         double k = b->touch[c * b->rows + i];
         if (k == 0.0) continue;
-        double s = distance(b->kind[c], surface(b, c, place), load(b->x, i)) - b->margin[c];
+        double s = meet(b, i, c, place, load(b->x, i)).d - b->margin[c];
         if (s < 0.0) sum += 0.5 * k * s * s;
     }
     return sum;
@@ -80,7 +88,12 @@ KERNEL energies(double *lines) {
                          HAS_FACES ? faces_stored(b, i, lane) : 0.0
                      )
         )
-        vec OF_LANES(solid, make(HAS_TETS ? tets_stored(b, i, lane) : 0.0, 0.0, 0.0))
+        vec OF_LANES(
+            solid, make(
+                       HAS_TETS ? tets_stored(b, i, lane) : 0.0,
+                       HAS_STEADY ? steadily_stored(b, i, lane) : 0.0, 0.0
+                   )
+        )
         FIRST_LANE {
             double *own = lines + LINES * i;
             bool moves = i < b->own;
@@ -93,6 +106,7 @@ KERNEL energies(double *lines) {
             own[TOUCHED] = HAS_TOUCHES && moves ? touch_stored(b, i, *b->done) : 0.0;
             own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
             own[TIED] = HAS_TIES && moves ? tie_stored(b, i, *b->done, load(b->x, i)) : 0.0;
+            own[STEADY] = solid.y;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

@@ -131,6 +131,43 @@ DEVICE vec tet_forces(const Body *b, whole i, int lane, const Places &x) {
     return force;
 }
 
+// places as they differ from those at rest: as `load` of an array of them
+template <class Places> struct Moved {
+    const Places &x;
+    const double *rest;
+};
+template <class Places> DEVICE vec load(const Moved<Places> &u, whole i) {
+    return load(u.x, i) - load(u.rest, i);
+}
+
+// pairs with blocks that never change, of displacements or velocities u
+template <class Values>
+DEVICE vec pair_forces(
+    const Pairs &s, whole i, int lane, const Values &u, double *stretching = nullptr
+) {
+    vec force = make(0.0, 0.0, 0.0), here = load(u, i);
+    for (ENTRIES(p, s.rows)) {
+        const vec w = load(u, s.rows.other[p]) - here;
+        const Vec<real> d = rounded(w);
+        real pull[3];
+        for (int k = 0; k < 3; ++k) {
+            const real *row = s.blocks + 3 * k * s.entries + p;
+            pull[k] = row[0] * d.x + row[s.entries] * d.y + row[2 * s.entries] * d.z;
+        }
+        const vec own = make(pull[0], pull[1], pull[2]);
+        force = force + own;
+        if (stretching) *stretching += dot(own, w);
+    }
+    return force;
+}
+template <class Places>
+DEVICE vec steady_forces(
+    const Body *b, whole i, int lane, const Places &x, double *stretching = nullptr
+) {
+    const Moved<Places> u = {x, b->rest};
+    return pair_forces(b->steady, i, lane, u, stretching);
+}
+
 // a lane's share of them
 DEVICE vec elastic(const Body *b, whole i, int lane, const double *x, Load *lost = nullptr) {
     vec here = load(x, i);
@@ -139,6 +176,7 @@ DEVICE vec elastic(const Body *b, whole i, int lane, const double *x, Load *lost
     if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x, lost);
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
+    if (HAS_STEADY) force = force + steady_forces(b, i, lane, x);
     return force;
 }
 
@@ -199,14 +237,27 @@ DEVICE const double *surface(const Body *b, whole c, whole place) {
     return b->surfaces + 16 * (c * b->places + place);
 }
 
+// how shape c, at its place of that number, meets row i at p
+DEVICE Met meet(const Body *b, whole i, whole c, whole place, vec p) {
+    const double *q = surface(b, c, place);
+    const double margin = b->margin[c];
+    const whole kind = b->kind[c];
+    if (HAS_MESHES && kind == MESH) return mesh_met(b->solids + c, i, q, p, margin);
+    Met r = {ENDLESS, make(0.0, 0.0, 0.0)};
+    if (far(kind, q, p, margin)) return r;
+    r.d = distance(kind, q, p);
+    if (r.d < margin) r.n = normal(kind, q, p);
+    return r;
+}
+
 DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
     vec force = make(0.0, 0.0, 0.0);
     for (whole c = 0; c < b->touches; ++c) {
-        const double *q = surface(b, c, place);
-        double k = b->touch[c * b->rows + i], margin = b->margin[c];
-        if (k == 0.0 || far(b->kind[c], q, p, margin)) continue;
-        double s = distance(b->kind[c], q, p) - margin;
-        if (s < 0.0) force = force - (k * s) * normal(b->kind[c], q, p);
+        double k = b->touch[c * b->rows + i];
+        if (k == 0.0) continue;
+        const Met met = meet(b, i, c, place, p);
+        double s = met.d - b->margin[c];
+        if (s < 0.0) force = force - (k * s) * met.n;
     }
     return force;
 }
@@ -288,6 +339,14 @@ DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double
     }
 }
 
+// by a matrix that never changes, whose rows sum to zero; of tets its blocks are not symmetric, so
+// that pairs have no power of their own
+DEVICE void damp_by_pairs(const Body *b, whole i, int lane, const double *v, Load *r) {
+    const vec pull = pair_forces(b->viscous, i, lane, v);
+    r->force = r->force + pull;
+    r->taken -= dot(pull, load(v, i));
+}
+
 // of a row alone: what air and forces of time do to it at a speed
 DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
@@ -316,6 +375,7 @@ DEVICE Load loads(
     if (lane == 0 && i < b->led) r = row_loads(b, i, entry, load(v, i));
     if (HAS_TRIANGLES) wind(b, i, lane, entry, x, v, &r);
     if (HAS_DASHPOTS) damp(b, i, lane, x, v, &r);
+    if (HAS_VISCOUS) damp_by_pairs(b, i, lane, v, &r);
     return r;
 }
 

@@ -10,7 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
+from ..names import (
+    HEMISPHERE,
+    GroupedBody,
+    GroupedPairs,
+    GroupedSprings,
+    GroupedTets,
+    Solid,
+)
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
@@ -21,6 +28,7 @@ LANES_OF_STEPS = ((50_000, 8), (100_000, 2))  # of a body
 # where bodies fit blocks, and of a row's threads one alone does all but springs
 LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
+SOLID, MEMORY, LISTED = 21, 8, 16  # words of a struct of mesh.cu, and what its rows remember
 SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
 
 
@@ -137,6 +145,10 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.between is not None,
+        body.steady is not None,
+        body.viscous is not None,
+        body.solids,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -192,7 +204,7 @@ ENTRIES = {False: 8 + 8 + 2, True: 4 + 4 + 2}  # mixed or not: rest length, stif
 def blocks_of(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     """Where rows lie body by body, and every body fits a block; else none."""
     own, led = int(body.groups.own[0]), int(body.groups.led[0])
-    if not is_local(body) or not own or yields(body):
+    if not is_local(body) or not own or yields(body) or body.solids:
         return NO_BLOCKS
     label = _bodies(body, own + led)
     # by the first row of each
@@ -273,8 +285,10 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
         graph = graph + sp.csr_matrix(
             (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
         )
-    for corners in (body.faces.corners, body.tets.corners):
-        i, j = (corners[:, k].ravel() for k in (np.zeros(3, dtype=int), [1, 2, 3]))
+    pairs = body.steady.corners if body.steady else np.empty((0, 2), dtype=np.uint32)
+    for corners in (body.faces.corners, body.tets.corners, pairs):
+        others = np.arange(1, corners.shape[1])
+        i, j = (corners[:, k].ravel() for k in (np.zeros_like(others), others))
         some = (i < rows) & (j < rows)
         ones = np.ones(np.count_nonzero(some), dtype=np.int8)
         graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
@@ -283,7 +297,8 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient))
+    braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
+    return not (braked or body.viscous or body.between)
 
 
 class Fields:
@@ -389,6 +404,49 @@ class Fields:
         self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
         self.numbers(len(dashpots.coefficient))
 
+    def solids(self, solids: tuple[Solid | None, ...] | None, rows: int) -> None:
+        """A table of structs Solid of mesh.cu, and the memory of rows."""
+        if solids is None:
+            return self.numbers(0)
+        words = [self._solid(solid, rows) for solid in solids]
+        self.pointer(self._card.put(np.concatenate(words)))
+
+    def _solid(self, solid: Solid | None, rows: int) -> np.ndarray:
+        own = Fields(self._card, self._held, self._lanes, self._real)
+        if solid is None:
+            return np.zeros(SOLID, dtype=np.int64)
+        corners = self._held.of(solid.faces, "corners", lambda: solid.positions[solid.faces])
+        own.numbers(len(solid.faces), len(solid.boxes) // 2)
+        own.array(corners)
+        own.array(solid.faces, np.uint32)
+        for array in (solid.boxes, solid.flat, solid.side, solid.corner):
+            own.array(array)
+        own.numbers(*(float(a) for a in (*solid.low, *solid.high, solid.cell)))
+        own.numbers(*solid.middles.shape)
+        own.array(solid.middles)
+        own.pointer(self._card.zeros(MEMORY * rows))
+        own.pointer(self._card.put(np.zeros(LISTED * rows, dtype=np.uint32)))
+        self._alive.append(own)
+        return packed(own.words)
+
+    def pairs(self, pairs: GroupedPairs | None, rows: int) -> None:
+        """Blocks as both ends see them, number by number."""
+        if pairs is None:
+            self.numbers(0, 0, 0, 0)
+            return
+        near, far = pairs.corners.astype(np.int64).T
+
+        def make() -> tuple[Directed, np.ndarray]:
+            directed = Directed(near, far, rows, self._lanes)
+            turned = pairs.blocks.transpose(0, 2, 1)  # seen from the far end
+            both = np.concatenate([pairs.blocks, turned]).reshape(-1, 9).T
+            return directed, np.array([directed.slices.filled(own, 0.0) for own in both])
+
+        directed, blocks = self._held.of(pairs.corners, f"pairs {self._lanes}", make)
+        self.slices(directed.slices, directed.other)
+        self.array(blocks, self._real)
+        self.numbers(directed.slices.start[-1])
+
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
         groups, faces, triangles = body.groups, body.faces, body.triangles
         rows, own, led = (int(n[0]) for n in (groups.first[1:], groups.own, groups.led))
@@ -422,6 +480,7 @@ class Fields:
             self.array(array)
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
+        self.solids(body.solids, rows)
         self.numbers(*(float(g) for g in body.field[0, :3]), float(body.alpha[0]))
         fields = self._held.of(
             body.field, "damped", lambda: np.column_stack([body.field[:, :3], body.alpha])
@@ -433,6 +492,10 @@ class Fields:
             self.array(array, np.int64)
         self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
+        self.pairs(body.steady, rows)
+        rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
+        self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
+        self.pairs(body.viscous, rows)
 
 
 def packed(words: list[int | float]) -> np.ndarray:

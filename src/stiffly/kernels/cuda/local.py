@@ -17,7 +17,7 @@ from .layout import packed
 from .stretch import OnCard, Scheme, Steps
 from .tree import Tree
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "local.cu")
+TEXTS = (*("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu"), "local.cu")
 BY_LANES = ("local_force",)
 SHARES, WARP = 512, 32  # of local.cu: warps, threads
 LOOK = 4  # iterations
@@ -57,8 +57,8 @@ class Problem(NamedTuple):
 class Sailed(NamedTuple):
     """How far iterations went: solved, evaluated: their work; left: iterations, after the one that
     comes next; step; norm, scale: of the point, |r| and what it is measured against.  over: d (n,)
-    is the end, else the
-    point, r (n,) what is left there, and pairs of changes of d and r, with their product."""
+    is the end, else the point, r (n,) what is left there, and pairs of changes of d and r, with
+    their product."""
 
     over: bool
     left: int

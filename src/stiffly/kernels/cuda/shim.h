@@ -9,6 +9,7 @@ using std::log1p;
 using std::sqrt;
 static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define DEVICE static inline
+#define SEPARATE static
 #define BLOCK_KERNEL KERNEL
 #define KERNEL extern "C" void
 #define EACH_ROW(i, count) for (long long i = 0; i < (count); ++i)

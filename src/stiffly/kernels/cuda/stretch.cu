@@ -142,10 +142,14 @@ KERNEL book(whole later, whole from) {
 
 // ------------------------------------------------------------------ between two steps
 
+// of a shape's material at p
+DEVICE vec motion_of(const double *q, vec p) {
+    return make(q[10], q[11], q[12]) + cross(make(q[13], q[14], q[15]), p - make(q[7], q[8], q[9]));
+}
+
 // takes at most `most` [m/s] of the sliding along a shape, and books it
 DEVICE void slow(const Body *b, whole i, const double *q, vec n, double most, Row *r) {
-    vec y = r->x - make(q[7], q[8], q[9]);
-    vec motion = make(q[10], q[11], q[12]) + cross(make(q[13], q[14], q[15]), y);
+    vec motion = motion_of(q, r->x);
     vec old = r->v, relative = old - motion;
     vec along = relative - dot(relative, n) * n;
     double speed = sqrt(dot(along, along)), mass = b->mass[i];
@@ -162,12 +166,10 @@ DEVICE void slow(const Body *b, whole i, const double *q, vec n, double most, Ro
 // whether a shape is felt at the end of a step, where it stood or where it goes
 DEVICE bool touching(const Body *b, whole i, whole n, vec p) {
     for (whole c = 0; c < b->touches; ++c) {
-        const double *q = surface(b, c, n), *to = surface(b, c, n + 1);
         const double margin = b->margin[c];
         if (b->touch[c * b->rows + i] == 0.0) continue;
-        whole kind = b->kind[c];
-        if (!far(kind, q, p, margin) && distance(kind, q, p) < margin) return true;
-        if (b->moving[c] && !far(kind, to, p, margin) && distance(kind, to, p) < margin) return true;
+        if (meet(b, i, c, n, p).d < margin) return true;
+        if (b->moving[c] && meet(b, i, c, n + 1, p).d < margin) return true;
     }
     return false;
 }
@@ -176,24 +178,21 @@ DEVICE bool touching(const Body *b, whole i, whole n, vec p) {
 DEVICE void touch(const Body *b, whole i, whole n, Row *r) {
     r->books[TOUCHING] = 0.0;
     for (whole c = 0; c < b->touches; ++c) {
-        const double *q = surface(b, c, n), *to = surface(b, c, n + 1);
         double k = b->touch[c * b->rows + i], margin = b->margin[c], friction = b->friction[c];
         bool moving = b->moving[c];
-        whole kind = b->kind[c];
-        vec p = r->x;
-        if (k == 0.0 || (far(kind, q, p, margin) && (!moving || far(kind, to, p, margin)))) continue;
-        double d = distance(kind, q, p), s0 = fewer(0.0, d - margin);
-        double s1 = moving ? fewer(0.0, distance(kind, to, p) - margin) : s0;
-        r->books[DEEPEST] = more(r->books[DEEPEST], -d);
+        if (k == 0.0) continue;
+        const Met met = meet(b, i, c, n, r->x), then = moving ? meet(b, i, c, n + 1, r->x) : met;
+        double s0 = fewer(0.0, met.d - margin), s1 = fewer(0.0, then.d - margin);
+        r->books[DEEPEST] = more(r->books[DEEPEST], -met.d);
         if (s0 == 0.0 && s1 == 0.0) continue;
-        vec m = normal(kind, q, p);
         if (s0 < 0.0) {
             r->books[TOUCHING] += 1.0;
-            if (friction > 0.0) slow(b, i, q, m, -friction * b->h * k * s0 * b->inverse[i], r);
+            const double *q = surface(b, c, n);
+            if (friction > 0.0) slow(b, i, q, met.n, -friction * b->h * k * s0 * b->inverse[i], r);
         }
         if (moving) {
             r->books[ADDED] += 0.5 * k * (s1 * s1 - s0 * s0);
-            vec push = s0 * m - s1 * normal(kind, to, p);
+            vec push = s0 * met.n - s1 * then.n;
             r->a = r->a + (k * b->inverse[i]) * push;
         }
     }
@@ -418,6 +417,23 @@ KERNEL begin() {
         store(b->v0, i, load(b->v, i));
         store(b->y, i, load(b->x, i));
         for (int k = 0; k < 4; ++k) b->books[4 * i + k] = 0.0;
+        for (whole c = 0; HAS_MESHES && c < b->touches; ++c) {
+            if (b->kind[c] == MESH) forget(b->solids + c, i);
+        }
+    }
+}
+
+// before some steps: what rows near meshes remember, wherever these steps may lead them
+KERNEL look(whole steps) {
+    BODY EACH_ROW(i, b->own) {
+        const vec p = load(b->x, i), v = load(b->v, i);
+        for (whole c = 0; c < b->touches; ++c) {
+            if (b->kind[c] != MESH || b->touch[c * b->rows + i] == 0.0) continue;
+            const double *q = surface(b, c, *b->done);
+            const vec w = v - motion_of(q, p);
+            const double margin = b->margin[c], way = 1.5 * b->h * steps * sqrt(dot(w, w));
+            remember(b->solids + c, i, q, p, margin, way + 0.1 * margin + NEAR);
+        }
     }
 }
 

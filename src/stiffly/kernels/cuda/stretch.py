@@ -15,6 +15,7 @@ import numpy as np
 
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
 from . import layout
+from .between import Acting
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -33,10 +34,13 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
+TEXTS = (
+    *("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu"),
+    *("energies.cu", "between.cu"),
+)
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 9, 8  # of energies.cu
+LINES, FINITE = 10, 9  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -219,7 +223,8 @@ class OnCard:
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
         self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
         self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
+        kind = np.float32 if mixed else np.float64
+        fixed = Fields(card, held, self._lanes, kind)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -228,6 +233,7 @@ class OnCard:
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
+        self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         kinds = self._lanes, has(held, body), self._blocks.threads, self.texts, mixed
         self._launch = card.loaded(*kinds)
@@ -235,7 +241,7 @@ class OnCard:
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks)
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, self._acting)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -278,6 +284,7 @@ class OnCard:
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
         words.append(0 if self._staged is None else self._card.pointer(self._staged))
+        words += self._acting.words(h)
         self._launch.define(packed(words))
         if state is not None:
             self._put(state)
@@ -382,10 +389,16 @@ class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(
-        self, card: Any, launch: Any, body: GroupedBody, scheme: Scheme, blocks: Blocks
+        self,
+        card: Any,
+        launch: Any,
+        body: GroupedBody,
+        scheme: Scheme,
+        blocks: Blocks,
+        acting: Acting,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
-        self._blocks = blocks
+        self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
@@ -393,8 +406,10 @@ class _Order:
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+            or body.viscous
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
@@ -421,6 +436,10 @@ class _Order:
             self._unit()
         steps(count - units * UNIT, ends=True)
 
+    def _look(self, steps: int) -> None:
+        if self._looks and steps:
+            self._launch("look", self._own, steps)
+
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
         self._launch(name, max(0, end - first), later, first)
@@ -428,6 +447,7 @@ class _Order:
     def _leap(self, count: int, ends: bool = False) -> None:
         """Each stage with the next one's drift, but for the last one of all."""
         stages = count * self._stages
+        self._look(count)
         for k in range(stages):
             later, s = divmod(k, self._stages)
             if ends and k + 1 == stages:
@@ -439,6 +459,7 @@ class _Order:
         self._launch("tick", 1, count)
 
     def _steps(self, count: int, ends: bool = False) -> None:
+        self._look(count)
         for later in range(count):
             self._step(later)
         if count:
@@ -455,7 +476,9 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers and self._touches:  # other velocities: other power as a step starts
-                self._by_rows("power_now", later, 0)
-        if self._touches and self._braked:
+        if self._acting:
+            self._acting.launch(self._launch)
+        if not self._left and self._powers and (self._touches or self._acting):
+            self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
+        if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
