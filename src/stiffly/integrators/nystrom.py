@@ -38,8 +38,7 @@ def fill(system: System, state: State, h: float, table: Tableau, a: Array, first
     it, of all; the last stage."""
     last = len(table.c) - 1 if first > table.end else table.end
     stretcher: Any = getattr(system, "laid_out", None)
-    # a card has no kernel of stages one by one, and the host's know not all that a card does
-    if hasattr(stretcher, "stages") and not system.backend.iterates:
+    if hasattr(stretcher, "stages"):
         stretcher.stages(table, state, h, a, first, last)
         return _at_stage(system, state, h, table, a, last)
     new = state

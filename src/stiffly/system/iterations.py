@@ -57,7 +57,7 @@ def sail(
 
 def _stretcher(system: System) -> Stretcher | None:
     """How the body lies on a card that can iterate; None where it cannot."""
-    parts, stretcher = system.assembly, system.stretcher if system.backend.iterates else None
+    parts, stretcher = system.assembly, system.by_rows if system.backend.iterates else None
     if not isinstance(stretcher, Stretcher) or parts.guards:
         return None
     known = all(type(term) in (*FORCES, *BETWEEN) for term in all_terms(parts))
