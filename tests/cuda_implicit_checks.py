@@ -167,7 +167,7 @@ def same_solution_by_fronts(graph, leaf, top, backend):
 
 def same_local_global_run(name, method, steps):
     """As same_implicit_run, of a method by its name; with as many solves as the host makes, the
-    first of them with the factor on the card; of each of the others whether the card made it all."""
+    first with the factor on the card; of each of the others whether the card made it all."""
     solved, sailed = [], []
 
     def counted(self, b):

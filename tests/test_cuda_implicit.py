@@ -142,6 +142,17 @@ def test_bodies_that_meet_the_floor(name, method, there):
     assert {*same_local_global_run(name, method, 60)} == {True, False}
 
 
+def test_runs_of_one_system_hold_its_particles_elsewhere(there):
+    """What is laid out on a card is that of all of them."""
+    system, x = chain(Gravity(), fixed=[0])
+    for moved in (0.0, 0.5, 0.0):
+        start = x.copy()
+        start[0] -= moved
+        options = {"integrator": "projective", "step": 0.05, "duration": 0.3}
+        host, card = (stiffly.simulate(system, start, device=d, **options) for d in ("cpu", "gpu"))
+        cuda_matrix_checks.agree(card.positions[-1], host.positions[-1], 1e-12)
+
+
 @pytest.mark.parametrize("h", [2e-3, 0.05])
 @pytest.mark.parametrize("method", ["projective", "realtime-midpoint"])
 @pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))

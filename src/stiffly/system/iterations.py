@@ -51,7 +51,7 @@ def sail(
     def rows() -> tuple[Array, Array]:
         return system.row_positions(start), system.row_velocities(start)
 
-    asked = Problem(body, tables, rows, known=known, **given)
+    asked = Problem(body, tables, rows, system._held, known=known, **given)
     return system.backend.kernels.iterations.sail(asked, tree, count)
 
 

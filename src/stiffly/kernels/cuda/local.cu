@@ -10,6 +10,7 @@
 // All fields have eight bytes: local.py fills them in this order.
 struct Local {
     const double *p, *q;     // (rows, 3), as the system numbers those that move; so are the next
+    const double *guess;     // null where it is zero
     double *d, *e;           // the point, and where it goes
     double *r, *next;        // the residuals there
     double *b, *z;           // A z = b, where b is r itself unless iterations are quick
@@ -113,11 +114,10 @@ DEVICE void stand(const Body *b, whole i, whole j, vec d) {
     store(b->ahead, i, three(local.q, j) + local.ratio * d);
 }
 
-// at d itself
 KERNEL local_start() {
     BODY EACH_ROW(i, b->own) {
         const whole j = b->place[i];
-        stand(b, i, j, three(local.d, j));
+        stand(b, i, j, local.guess ? three(local.guess, j) : make(0.0, 0.0, 0.0));
     }
 }
 

@@ -21,7 +21,7 @@ TEXTS = (*("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.c
 BY_LANES = ("local_force",)
 SHARES, WARP = 512, 32  # of local.cu: warps, threads
 LOOK = 4  # iterations
-KNOWN = 4  # bodies, and graphs of each, that are kept
+BODIES, GRAPHS = 2, 3  # that are kept, graphs of each body
 MOST, SLOTS = 14, 6  # sums at once; pairs that are kept, and one more
 # numbers as local.cu has them
 STATE, LEFT, STEP, NORM, SIZE, _, EVALUATED, SOLVED, _, _, TROUBLE, QUICK, _, PAIRS = range(14)
@@ -34,13 +34,14 @@ STAGE = Scheme(1, True, {})  # a time, and nothing that moves by itself
 
 class Problem(NamedTuple):
     """r(d) = m (d - alpha a(p + d, q + ratio d)) of a body.  tables: of its time; rows: x, v
-    (N, 3) of all particles, of which those that are held stay; p, q, guess (n,), guess None for
-    zero; known (touches, rows of the body): contact that the matrix knows of; covered, digits,
-    limits: see local.cu; step: s at first; quick: by L-BFGS."""
+    (N, 3) of all particles, of which those that are held stay for as long as `held` is the same;
+    p, q, guess (n,), guess None for zero; known (touches, rows of the body): contact that the
+    matrix knows of; step: s at first; quick: by L-BFGS; covered, digits, limits: see local.cu."""
 
     body: GroupedBody
     tables: TimeTables
     rows: Callable[[], tuple[Array, Array]]
+    held: Any
     p: Array
     q: Array
     guess: Array | None
@@ -78,10 +79,16 @@ class Iterations:
     def __init__(self, card: Any, steps: Steps) -> None:
         self._card, self._steps = card, steps
         self._bodies: list[_Body] = []
+        self._told: tuple[_Body, TimeTables] | None = None  # whose body kernels read
 
     def sail(self, problem: Problem, tree: Tree, count: int) -> Sailed:
         """From the guess on, `count` iterations at most."""
-        return self._lying(problem).sail(problem, tree, count)
+        own = self._lying(problem)
+        told = self._told
+        if told is None or told[0] is not own or told[1] is not problem.tables or own.old(problem):
+            own.at_time(problem)
+            self._told = own, problem.tables
+        return own.sail(problem, tree, count)
 
     def _lying(self, problem: Problem) -> _Body:
         for own in self._bodies:
@@ -89,7 +96,7 @@ class Iterations:
                 break
         else:
             own = _Body(self._card, self._steps.held, problem)
-        self._bodies = [own, *(other for other in self._bodies if other is not own)][:KNOWN]
+        self._bodies = [own, *(other for other in self._bodies if other is not own)][:BODIES]
         return own
 
 
@@ -98,27 +105,32 @@ class _Body(OnCard):
 
     def __init__(self, card: Any, held: Any, problem: Problem) -> None:
         super().__init__(card, held, False, problem.body, len(problem.rows()[0]), STAGE)
-        vectors = card.zeros(6 * 3 * self._own)
         size = 3 * self._own
-        self._vectors = [vectors[k * size : (k + 1) * size] for k in range(6)]
+        self._start = card.zeros(2 * size)  # p, q
+        self._vectors = [card.zeros(size) for _ in range(4)]  # d, e, and their residuals
         self._shares, self._numbers = card.zeros(MOST * SHARES), card.zeros(NUMBERS)
         self._pairs: tuple[Any, Any] | None = None
         self._graphs: list[tuple[Tree, bool, Callable[[], None]]] = []
-        self._begun = False
+        self._held_at: tuple[Any] | None = None
         self._knows: tuple[Array, Any] | None = None
 
-    def sail(self, problem: Problem, tree: Tree, count: int) -> Sailed:
-        card, (p, q, d, *_) = self._card, self._vectors
+    def old(self, problem: Problem) -> bool:
+        """Whether held particles stand elsewhere: other runs may hold them so."""
+        return self._held_at is None or self._held_at[0] is not problem.held
+
+    def at_time(self, problem: Problem) -> None:
         state = None
-        if not self._begun:
+        if self.old(problem):
             x, v = problem.rows()
-            state = [x, v, np.zeros((self._own, 3))]
-            self._begun = True
+            state, self._held_at = [x, v, np.zeros((self._own, 3))], (problem.held,)
         self.take(problem.tables, STAGE, 1.0, state)
+
+    def sail(self, problem: Problem, tree: Tree, count: int) -> Sailed:
+        card = self._card
         self._define(problem, tree)
-        for vector, there in ((problem.p, p), (problem.q, q)):
-            card.copy(vector, there)
-        card.copy(np.zeros(d.size) if problem.guess is None else problem.guess, d)
+        card.copy(np.concatenate([problem.p, problem.q]), self._start)
+        if problem.guess is not None:
+            card.copy(problem.guess, self._vectors[0])
         numbers = np.zeros(NUMBERS)
         numbers[[LEFT, STEP, TROUBLE]] = count - 1, problem.step, problem.step < 1.0
         numbers[QUICK], numbers[ORDER : ORDER + SLOTS] = problem.quick, range(SLOTS)
@@ -134,7 +146,8 @@ class _Body(OnCard):
                 return self._told(found, tree, problem)
 
     def _define(self, problem: Problem, tree: Tree) -> None:
-        p, q, d, e, following, own = self._vectors
+        d, e, own, following = self._vectors
+        p, q = self._start[: d.size], self._start[d.size :]
         card, r = self._card, own if problem.quick else tree.b
         if problem.quick and self._pairs is None:
             self._pairs = card.zeros(SLOTS * d.size), card.zeros(SLOTS * d.size)
@@ -142,10 +155,12 @@ class _Body(OnCard):
         if self._knows is None or self._knows[0] is not problem.known:
             there = card.put(problem.known.ravel() if problem.known.size else np.zeros(1))
             self._knows = problem.known, there
-        arrays = p, q, d, e, r, following, tree.b, tree.x, *pairs
+        arrays = d, e, r, following, tree.b, tree.x, *pairs
         arrays = *arrays, self._knows[1], self._shares, self._numbers
+        guess = 0 if problem.guess is None else card.pointer(d)
         numbers = problem.alpha, problem.ratio, problem.covered, problem.digits, *problem.limits
-        words = [*map(card.pointer, arrays), *map(float, numbers)]
+        words = [card.pointer(p), card.pointer(q), guess, *map(card.pointer, arrays)]
+        words += map(float, numbers)
         self._launch.define(packed(words), "local")
 
     def _begin(self) -> None:
@@ -159,7 +174,7 @@ class _Body(OnCard):
             if known is tree and how == quick:
                 return graph
         graph = self._card.recorded(lambda: self._iterate(tree, quick))
-        self._graphs = [(tree, quick, graph), *self._graphs[: KNOWN - 1]]
+        self._graphs = [(tree, quick, graph), *self._graphs[: GRAPHS - 1]]
         return graph
 
     def _iterate(self, tree: Tree, quick: bool) -> None:
@@ -183,7 +198,7 @@ class _Body(OnCard):
         self._launch("local_take", self._own)
 
     def _told(self, found: Array, tree: Tree, problem: Problem) -> Sailed:
-        _, _, d, e, _, own = self._vectors
+        d, e, own, _ = self._vectors
         state, pairs = int(found[STATE]), []
         d, left = self.host(e if state == LAST else d), None
         if state == STOPPED:
