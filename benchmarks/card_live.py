@@ -1,6 +1,7 @@
 """Frames a second of the live page's physics on a card: a cloth of 100,489 particles, dragged.
 
     python benchmarks/card_live.py [--device gpu|cpu|shim] [--side N] [--method NAME] [--step S]
+                                   [--damping BETA]
 
 Everything that the page's computing thread does for a frame (view.Stage.advance): orders of the
 hand, steps, the books of the energy, positions and velocities for the browser; not the transport.
@@ -39,8 +40,8 @@ def shim() -> None:
     door.gpu = lambda number: backend
 
 
-def staged(side: int, method: str, device: str, step: float = H) -> Stage:
-    scene = scenes.load("cloth", resolution=side, damping=0.0)  # beta has no loop on a card
+def staged(side: int, method: str, device: str, step: float = H, damping: float = 0.0) -> Stage:
+    scene = scenes.load("cloth", resolution=side, damping=damping)
     settings = replace(Settings.of(scene), integrators=(method,), step=step)
     return Stage(scene, settings, device)
 
@@ -72,13 +73,14 @@ def main() -> None:
     asked.add_argument("--side", type=int, default=SIDE)
     asked.add_argument("--method", default="realtime")
     asked.add_argument("--step", type=float, default=H, help="of a method that does not choose it")
+    asked.add_argument("--damping", type=float, default=0.0, help="Rayleigh's beta [s]")
     asked.add_argument("--frames", type=int, default=60)
     given = asked.parse_args()
     if given.device == "shim":
         shim()
     began = time.perf_counter()
     device = "gpu" if given.device == "shim" else given.device
-    stage = staged(given.side, given.method, device, given.step)
+    stage = staged(given.side, given.method, device, given.step, given.damping)
     built = time.perf_counter() - began
     Frames(stage).take(WARM)
     rows = measured(stage, given.side, given.frames)

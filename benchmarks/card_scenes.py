@@ -1,14 +1,16 @@
 """All scenes at full size on a card: is computing faster than what is simulated?
 
-    python benchmarks/card_scenes.py                 # all of them
-    python benchmarks/card_scenes.py brush cloth     # some
+    python benchmarks/card_scenes.py                       # all of them
+    python benchmarks/card_scenes.py brush cloth --limit 6 # some, each method for 6 s at most
 
-Each with verlet at 0.9 of its stability limit where a card has a loop for all parts, else with
-exprb42 at the step of the scene; either is halved while it diverges or errs by more than 1 % of
-the energy exchanged (0: not judged).  A run ends where the scene does if that takes less than
-LIMIT seconds, else it is as long as LIMIT allows, and what it takes to the end is computed from
-that.  Frames and energies 30 times a simulated second, in memory; building, compiling and the
-first SHORT steps are not counted.
+Each with verlet at 0.9 of its stability limit where a card has a loop for all parts.  Where it has
+none, or is slower than what it simulates, in mixed precision; then with exprb42 at the step of the
+scene; then as the scene is by itself, its own method and step, with `--device auto`: what a card
+cannot is computed on the host.  The fastest is told.  A step is halved while it diverges or errs by
+more than 1 % of the energy exchanged (0: not judged).  A run ends where the scene does if that
+takes less than LIMIT seconds, else it is as long as LIMIT allows, and what it takes to the end is
+computed from that.  Frames and energies 30 times a simulated second, in memory; building, compiling
+and the first SHORT steps are not counted.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from common import table
 
 from stiffly import scenes, simulate
 from stiffly.backends.gpu import cards
-from stiffly.errors import Diverged, StiffError
+from stiffly.errors import Diverged, InputError, StiffError
 from stiffly.integrators.auto import stiffest
 
 LIMIT = 12.0  # s
@@ -33,12 +36,34 @@ LONGEST = 0.01  # s, of exprb42 where the scene's own step is another method's
 HALVINGS = 5
 ERROR = 1.0  # % of the energy exchanged
 JUDGED = 0.1  # of the scene has to be run for that: before, little is exchanged in some
-HEAD = ("scene", "coordinates", "simulated", "method", "step", "run to", "to the end, s")
-HEAD += ("s a second", "loop", "energy error, %", "why not verlet")
+HEAD = ("scene", "coordinates", "simulated", "method", "where", "step", "run to")
+HEAD += ("to the end, s", "s a second", "energy error, %", "why not before")
 
 
-def attempt(scene: Any, method: str, step: float, growth: float) -> tuple[Any, ...]:
-    options = {"integrator": method, "step": step, "device": "gpu"}
+class Tried(NamedTuple):
+    """A run to the end takes `seconds`."""
+
+    method: str
+    where: str
+    step: float
+    run_to: float
+    seconds: float
+    error: float
+
+
+class Way(NamedTuple):
+    """How to run a scene: in how many times as many steps it shows what a step costs."""
+
+    method: str
+    step: float
+    device: str
+    growth: float
+    precision: str = "double"
+
+
+def attempt(scene: Any, way: Way, step: float, limit: float) -> Tried:
+    options = {"integrator": way.method, "step": step, "device": way.device}
+    options["precision"] = way.precision
 
     def seconds(duration: float) -> tuple[float, Any]:
         frame = max(step, min(FRAME, duration))
@@ -48,68 +73,86 @@ def attempt(scene: Any, method: str, step: float, growth: float) -> tuple[Any, .
 
     seconds(SHORT * step)
     once, _ = seconds(SHORT * step)
-    twice, run = seconds(min(scene.duration, growth * SHORT * step))
+    twice, run = seconds(min(scene.duration, way.growth * SHORT * step))
     share = max(1e-9, (twice - once) / max(1e-9, run.times[-1] - SHORT * step))  # s for each s
-    spent, run = seconds(min(scene.duration, max(4.0 * SHORT * step, LIMIT / share)))
+    spent, run = seconds(min(scene.duration, max(4.0 * SHORT * step, limit / share)))
     told = run.energy.summary()
     error = 100.0 * told["max_abs_drift"] / max(told["exchanged"], 1e-300)
     # without what every run begins with
     each = (spent - once) / max(1e-9, run.times[-1] - SHORT * step)
     to_end = spent + each * (scene.duration - run.times[-1])
-    return (
-        method,
-        f"{step:.3g}",
-        f"{run.times[-1]:.3g}",
-        f"{to_end:.3g}",
-        f"{to_end / scene.duration:.3g}",
-        run.stats.get("loop", ""),
-        error if run.times[-1] >= JUDGED * scene.duration else 0.0,
-    )
+    judged = run.times[-1] >= JUDGED * scene.duration
+    where = "card" if way.device == "gpu" or on_card(scene, way, options) else "host"
+    words = f"{way.method}, mixed" if way.precision == "mixed" else way.method
+    return Tried(words, where, step, run.times[-1], to_end, error if judged else 0.0)
 
 
-def halved(scene: Any, method: str, step: float, growth: float) -> tuple[Any, ...]:
+def on_card(scene: Any, way: Way, options: dict[str, Any]) -> bool:
+    try:
+        simulate(scene, duration=way.step, **{**options, "step": way.step, "device": "gpu"})
+    except InputError:
+        return False
+    return True
+
+
+def halved(scene: Any, way: Way, limit: float) -> Tried:
     """With the longest step that ends within ERROR; StiffError where none does."""
+    last = Diverged(f"{way.method} was not tried")
     for k in range(HALVINGS):
         try:
-            found = attempt(scene, method, step / 2**k, growth)
+            found = attempt(scene, way, way.step / 2**k, limit)
         except Diverged as failure:
             last = failure
             continue
-        if found[-1] <= ERROR:
-            return (*found[:-1], f"{found[-1]:.2g}")
-        last = Diverged(f"{method} errs by {found[-1]:.2g} % of the energy with {found[1]} s")
+        if found.error <= ERROR:
+            return found
+        last = Diverged(f"{way.method} errs by {found.error:.2g} % of the energy at {found.step} s")
     raise last
 
 
-def row(name: str) -> tuple[Any, ...]:
-    begin: tuple[Any, ...] = (name,)
-    lacks = []
-    try:
-        scene = scenes.load(name)
-        begin = name, f"{scene.x0.size:,}", f"{scene.duration:g}"
+def ways(scene: Any) -> Iterator[Way]:
+    if hasattr(scene.system, "assembly"):
         bound, state = scene.system.bind(scene.x0, scene.v0)
-        step = BELOW * stiffest(bound, state).limit
-        return (*begin, *halved(scene, "verlet", min(step, FRAME), 10.0), "")
-    except StiffError as lack:
-        lacks.append(f"verlet: {lack}")
-    try:
+        stable = min(BELOW * stiffest(bound, state).limit, FRAME)
+        yield Way("verlet", stable, "gpu", 10.0)
+        yield Way("verlet", stable, "gpu", 10.0, "mixed")
         step = scene.step if scene.integrator == "exprb42" else min(scene.step, LONGEST)
-        return (*begin, *halved(scene, "exprb42", step, 2.0), lacks[0][:60])
-    except StiffError as lack:
-        lacks.append(f"exprb42: {lack}")
-    return (*begin, *"-" * (len(HEAD) - len(begin) - 1), "; ".join(w[:90] for w in lacks))
+        yield Way("exprb42", step, "gpu", 2.0)
+    yield Way(scene.integrator, scene.step, "auto", 2.0)
+
+
+def row(name: str, limit: float) -> tuple[Any, ...]:
+    lacks, found = [], []
+    scene = scenes.load(name)
+    begin = name, f"{scene.x0.size:,}", f"{scene.duration:g}"
+    for way in ways(scene):
+        try:
+            found.append(halved(scene, way, limit))
+        except StiffError as lack:
+            lacks.append(f"{way.method}: {lack}"[:90])
+            continue
+        if found[-1].seconds < scene.duration:
+            break
+        lacks.append(f"{way.method}: {found[-1].seconds / scene.duration:.3g} s a second")
+    if not found:
+        return (*begin, *"-" * (len(HEAD) - len(begin) - 1), "; ".join(lacks))
+    best = min(found, key=lambda tried: tried.seconds)
+    told = best.method, best.where, f"{best.step:.3g}", f"{best.run_to:.3g}", f"{best.seconds:.3g}"
+    rate, error = f"{best.seconds / scene.duration:.3g}", f"{best.error:.2g}"
+    return (*begin, *told, rate, error, "; ".join(lacks))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("scenes", nargs="*", default=scenes.NAMES)
+    parser.add_argument("--limit", type=float, default=LIMIT, metavar="S", help="of each method")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"card: {cards()[0]}")
     rows = []
     for name in given.scenes:
         began = time.perf_counter()
-        rows.append(row(name))
+        rows.append(row(name, given.limit))
         print(*rows[-1], f"({time.perf_counter() - began:.0f} s)", sep=" | ", flush=True)
     print(table(HEAD, rows), flush=True)
 

@@ -7,9 +7,9 @@ frames.
 
 Seconds of a whole call of `simulate` by what they went into, each without what is named apart
 within it.  After every call of steps the card is waited for, which a run does not do, so that
-steps are told apart from what waits for them.  A scene is built beforehand, and each is run twice
-where LIMIT allows: kernels are compiled in the first run, and a system is built anew for each, since
-one keeps from run to run what is laid out for it.
+steps are told apart from what waits for them.  Each scene is built beforehand and run twice, where
+LIMIT allows: kernels are compiled in the first run.  It is built anew for the second one, since a
+system keeps what is laid out for it from run to run.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ CLOCKS = {
     "card: blocks": ("stiffly.kernels.cuda.stretch:blocks_of",),
     "card: springs": ("stiffly.kernels.cuda.layout:Fields.springs",),
     "kernels are compiled or loaded": ("CARD:loaded",),
-    "to the card": ("CARD:put", "CARD:copy", "CARD:zeros", "CARD:empty", "CARD:copied"),
-    "from the card": ("CARD:host",),
+    "to the card": ("CARD:put", "CARD:sent", "CARD:copy"),
+    "room on the card": ("CARD:zeros", "CARD:empty", "CARD:copied"),
+    "from the card": ("CARD:hosts",),
     "limit of the step": ("stiffly.run.simulate:require_stable",),
     "fingerprint, provenance": (
         "stiffly.run.simulate:fingerprint",
@@ -80,7 +81,7 @@ CLOCKS = {
     "steps": ("stiffly.kernels.cuda.stretch:OnCard.run",),
     "steps: tables of time": ("stiffly.system.stretch:Stretcher._tables",),
     "steps: begun": ("stiffly.kernels.cuda.stretch:OnCard.take",),
-    "steps: sums": ("stiffly.kernels.cuda.stretch:OnCard.totals",),
+    "steps: sums": ("stiffly.kernels.cuda.stretch:OnCard.ended",),
     "steps: the rest": ("stiffly.run.stepper:Stepper.take_all",),
     "the first acceleration": ("stiffly.system.stretch:Stretcher.acceleration",),
     "energies": ("stiffly.run.ledger:Balance.look",),

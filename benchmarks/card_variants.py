@@ -39,7 +39,7 @@ SCENES = {
     "crash": (400, None),
     "coil-spring": (2000, None),
     "bunny": (1000, None),
-    "twisting-beam": (1000, 1e-5),
+    "twisting-beam": (1000, 8e-6),
 }
 
 

@@ -17,8 +17,8 @@ COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
-def library(folder, lanes, has, texts, mixed):
-    made = Path(folder) / f"{Path(texts[-1]).stem}-{lanes}-{has}-{mixed}.so"
+def library(folder, lanes, has, texts, defined):
+    made = Path(folder) / f"{'-'.join((Path(texts[-1]).stem, str(lanes), str(has), *defined))}.so"
     text, shim = made.with_suffix(".cpp"), Path(stretch.__file__).with_name("shim.h")
     text.write_text(stretch.source(texts))
     command = [
@@ -26,7 +26,7 @@ def library(folder, lanes, has, texts, mixed):
         "-O2",
         f"-DLANES={lanes}",
         f"-DHAS={has}",
-        *(["-DMIXED"] if mixed else []),
+        *(f"-D{name}" for name in defined),
         "-ffp-contract=off",
         "-shared",
         "-fPIC",
@@ -79,9 +79,11 @@ class There(np.ndarray):
 
 
 class HostCard:
-    """What backends.gpu.Card is, in main memory; room: bytes that are free."""
+    """What backends.gpu.Card is, in main memory; room: bytes that are free, cache: that are
+    near."""
 
     room = 10**12
+    cache = 10**6
 
     def __init__(self, folder):
         self._folder = folder
@@ -113,6 +115,14 @@ class HostCard:
     def pointer(self, array):
         return array.ctypes.data
 
+    def sent(self, count, dtype, fill):
+        made = self.put(np.zeros(count, dtype))
+        self.fill(made, fill)
+        return made
+
+    def fill(self, device, fill):
+        fill(device.view(np.ndarray))
+
     def copy(self, host, device):
         device.view(np.ndarray)[...] = host
 
@@ -120,8 +130,12 @@ class HostCard:
         found = device.view(np.ndarray)
         return found.copy() if stage else found
 
-    def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS, mixed=False):
-        return Loaded(library(str(self._folder), lanes, has, texts, mixed))
+    def hosts(self, wanted):
+        return [self.host(device, stage) for device, stage in wanted]
+
+    def loaded(self, lanes, has, texts=stretch.TEXTS, defined=()):
+        tells = tuple(name for name in defined if name == "MIXED")  # the others change no result
+        return Loaded(library(str(self._folder), lanes, has, texts, tells))
 
     def recorded(self, job):
         return job

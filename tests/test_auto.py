@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj
 
 import stiffly
-from stiffly import InputError, SecondOrder, StiffWarning, scenes
+from stiffly import InputError, Rayleigh, SecondOrder, StiffWarning, scenes
 from stiffly.contracts import State, Work
 from stiffly.integrators import NAMES, Auto, integrator
 from stiffly.integrators.auto import for_step, stiffest
@@ -87,6 +87,12 @@ def test_damping_limits_verlet_too():
     """Forces of velocity are predicted: stable up to half of 2 / rate."""
     system = SecondOrder(stiffness=np.eye(2), damping=np.diag([3.0, 5e3]))
     assert stiffest(*system.bind(np.ones(2))).limit == pytest.approx(1.0 / 5e3, rel=1e-3)
+
+
+def test_a_stiff_mode_that_is_damped_limits_it_more():
+    system = SecondOrder(stiffness=np.diag([1.0, 1e4]), damping=Rayleigh(beta=0.01))
+    limit = stiffest(*system.bind(np.ones(2))).limit
+    assert (0.5 * limit * 100.0) ** 2 + limit * 100.0 == pytest.approx(1.0, rel=1e-6)
 
 
 def test_prices_are_counts():

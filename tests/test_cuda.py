@@ -29,6 +29,7 @@ import stiffly
 from stiffly import scenes
 from stiffly.backends import gpu as door
 from stiffly.cli import main
+from stiffly.collisions import Held, Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
 from stiffly.integrators.rkn86 import Nystrom86
@@ -117,7 +118,7 @@ def test_many_bodies_lie_behind_one_another(copies, card):
 
 @compiled
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("name", ["hair", "brush", "twisting-beam"])
+@pytest.mark.parametrize("name", ["hair", "brush", "pylon", "twisting-beam"])
 def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
     """Springs of as many stiffnesses as there are, held particles, supports; one body of several
     hundred rows."""
@@ -176,7 +177,8 @@ def test_runs_of_two_threads_at_once(tmp_path, monkeypatch):
 
 @compiled
 def test_energies_are_those_of_the_body_that_is_asked(card):
-    """Two runs of one system by turns: the card holds one of them at a time."""
+    """Two runs of one system by turns: the card holds one of them at a time, and has told of the
+    other what it had."""
     scene = scenes.load("rope", small=True)
     system, moves = scene.system.on(card), np.ones((len(scene.x0), 1))
     moves[scene.system.fixed] = 0.0
@@ -187,10 +189,24 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
         done = bound.stretcher.steps(Verlet.splitting, state, a, 1e-5, times)
         assert bound.stretcher.energies(state) is None
         ends.append(done.state)
-    assert runs[0][0].stretcher.energies(ends[0]) is None
-    assert runs[1][0].stretcher.energies(ends[1]) is not None
     for (bound, _), end in zip(runs, ends, strict=True):
+        assert bound.stretcher.energies(end) is not None
         assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
+
+
+@compiled
+@pytest.mark.parametrize("name", ["bunny", "dog"])
+def test_energies_of_elements_between_held_particles(name, card):
+    """Which are no group's: held particles alone are stretched, by as much from first to last."""
+    scene = scenes.load(name, small=True)
+    x = scene.x0.copy()
+    x[scene.system.fixed] *= 1.01
+    bound, state = scene.system.on(card).bind(x, scene.v0)
+    a = bound.acceleration(state)
+    end = bound.stretcher.steps(Verlet.splitting, state, a, 1e-6, np.array([1e-6])).state
+    told, plain = bound.stretcher.energies(end), scene.system.bind(x, scene.v0)[0].energy(end)
+    assert told == pytest.approx(plain, rel=1e-9)
+    assert bound.stretcher._held_and_led().stored.keys() >= {"faces" if name == "bunny" else "tets"}
 
 
 @compiled
@@ -291,9 +307,11 @@ def test_frames_in_a_file_are_those_in_memory(name, card, tmp_path, monkeypatch)
 @compiled
 def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
-    scene = scenes.load("textile", small=True)
-    with pytest.raises(InputError, match=r"projection .* has no compiled loop.*on the CPU"):
-        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+    plate = Plane((0, 0, 0), (0, 0, 1), keyframes([0.0, 1.0], [(0.0,) * 3, (0.3, 0.0, 0.0)]))
+    system = stiffly.System(1.0, [Held(plate, 1e4)], rest=np.eye(3))
+    options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
+    with pytest.raises(InputError, match=r"contact .* has no compiled loop.*on the CPU"):
+        stiffly.simulate(system, system.rest, device="gpu", **options)
 
 
 @compiled
@@ -340,7 +358,7 @@ def test_what_a_card_is_thought_to_need_covers_what_it_is_given(tmp_path):
             return made
 
         setattr(card, name, counted)
-    for name in ("coil-spring", "bunny"):
+    for name in ("coil-spring", "bunny", "cloth", "squats"):
         scene = scenes.load(name, small=True)
         bound, state = scene.system.on(given).bind(scene.x0)
         taken.clear()

@@ -3,10 +3,10 @@
 import pytest
 from cuda_between_checks import (
     KINDS,
-    RESUMED,
-    resumed,
+    SCENES,
     same_as_single_steps,
     same_bits_from_a_file,
+    same_scene,
 )
 from cuda_shim import COMPILER, HostBackend
 
@@ -39,7 +39,13 @@ def test_a_body_of_many_chunks(card, monkeypatch):
     same_as_single_steps("calm-rubbing", Verlet(), card)
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize("name", SCENES)
 def test_a_run_goes_on_from_a_file(name, card, tmp_path, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
-    same_bits_from_a_file(*resumed(name), tmp_path, "gpu")
+    same_bits_from_a_file(name, tmp_path, "gpu")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_scenes_that_touch(name, card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    same_scene(name, "gpu")

@@ -88,6 +88,38 @@ def test_turning_springs_fills_fours():
     assert after <= before
 
 
+@drawn(40)
+@given(seed=SEEDS, lanes=st.sampled_from([1, 2, 4, 8, 16, 32]))
+def test_springs_as_a_card_has_them(seed, lanes):
+    """Both ends of each, in slices of rows; and values there and back."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 90))
+    start = np.concatenate([[0], np.cumsum(4 * rng.integers(0, 4, rows))]).astype(np.uint32)
+    other = rng.integers(0, rows, start[-1]).astype(np.uint32)
+    stiffness = rng.random(start[-1]) * (rng.random(start[-1]) < 0.6)
+    used, ends = same("both_ends", start, other, stiffness)
+    begin, slots = same("slots_in_slices", ends.ravel(), rows, lanes)
+    assert np.unique(slots).size == slots.size <= begin[-1]
+    for own in (slots[: used.size], slots[used.size :]):
+        made = np.full((2, begin[-1]), -1.0)
+        cpu.into_slots(stiffness, used, own, made[0])
+        reference.into_slots(stiffness, used, own, made[1])
+        np.testing.assert_array_equal(*made)
+        back = np.zeros_like(stiffness)
+        cpu.into_slots(made[0], own, used, back)
+        np.testing.assert_array_equal(back, stiffness)
+
+
+def test_values_into_slots_by_threads():
+    rng = np.random.default_rng(0)
+    slots = rng.permutation(40_000).astype(np.uint32)
+    values, chosen = rng.random(1000), rng.integers(0, 1000, 40_000).astype(np.uint32)
+    made = np.empty((2, 40_000))
+    cpu.into_slots(values, chosen, slots, made[0])
+    reference.into_slots(values, chosen, slots, made[1])
+    np.testing.assert_array_equal(*made)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_nothing_to_lay_out(shared):
     none = np.empty((0, 2), dtype=np.uint32)

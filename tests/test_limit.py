@@ -11,7 +11,8 @@ from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, scenes, sim
 from stiffly.collisions import Contact, Plane
 from stiffly.errors import Advice, InputError, SimulationFailure
 from stiffly.integrators import integrator
-from stiffly.integrators.explicit import amplification, scheme_of
+from stiffly.integrators.auto import verlet_limit
+from stiffly.integrators.explicit import EndAcceleration, Verlet, amplification, scheme_of
 from stiffly.matfun.bounds import largest_ritz_value, ritz_values
 from stiffly.meshes import lattice
 
@@ -63,6 +64,42 @@ def test_what_grows_is_what_the_method_makes_grow(name):
         radius = np.abs(np.linalg.eigvals(np.array(columns).T)).max()
         assert amplification(scheme_of(method), z) == pytest.approx(radius, rel=1e-7)
         assert (radius > 1.0 + 1e-6) == (z > LIMITS[name])
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_grows_where_a_rate_damps(name):
+    """The same with the acceleration, which goes from one step to the next."""
+    method = integrator(name)
+    for z, d in ((0.5, 0.1), (1.5, 0.4), (1.5, 0.5), (1.9, 0.01), (0.1, 2.0)):
+        one = SecondOrder(stiffness=[[1.0]], damping=Rayleigh(alpha=d / z))
+        columns = []
+        for x, v, a in np.eye(3)[:, :, None]:
+            system, state = one.bind(x, v)
+            memory = EndAcceleration(state, a, v)
+            done = method.step(system, state, z, memory)
+            kept = getattr(done.memory, "acceleration", [0.0])  # not by symplectic-euler
+            columns.append([done.state.x[0], done.state.v[0], kept[0]])
+        radius = np.abs(np.linalg.eigvals(np.array(columns))).max()
+        assert amplification(scheme_of(method), z, d) == pytest.approx(radius, rel=1e-7)
+
+
+@pytest.mark.parametrize(("omega", "rate"), [(1.0, 0.0), (1.0, 0.5), (1.0, 9.0), (0.0, 3.0)])
+def test_the_limit_of_verlet_is_where_damped_oscillations_begin_to_grow(omega, rate):
+    h = verlet_limit(omega, rate)
+    radii = [amplification(Verlet.splitting, s * h * omega, s * h * rate) for s in (0.999, 1.001)]
+    assert radii[0] <= 1.0 + 1e-12 < radii[1]
+    assert (0.5 * h * omega) ** 2 + h * rate == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("beta", [1e-3, 0.02])
+def test_beta_makes_the_step_shorter_that_is_named(beta):
+    system, x, omega = net(damping=Rayleigh(beta=beta))
+    limit = verlet_limit(omega, beta * omega**2)
+    options = {"integrator": "verlet", "duration": 100 * limit}
+    (said,) = advice(system, x, step=1.1 * limit, **options)
+    named = float(said.split("at most ")[1].split()[0])
+    assert 0.99 * limit <= named <= 1.05 * limit
+    assert advice(system, x, step=0.93 * limit, **options) == []
 
 
 @pytest.mark.parametrize("name", LIMITS)

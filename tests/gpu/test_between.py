@@ -16,10 +16,10 @@ from stiffly.system import between
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_between_checks import (
     KINDS,
-    RESUMED,
-    resumed,
+    SCENES,
     same_as_single_steps,
     same_bits_from_a_file,
+    same_scene,
 )
 
 
@@ -38,6 +38,11 @@ def test_a_body_of_many_chunks(monkeypatch):
     same_as_single_steps("calm-rubbing", Verlet(), gpu())
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize("name", SCENES)
 def test_a_run_goes_on_from_a_file(name, tmp_path):
-    same_bits_from_a_file(*resumed(name), tmp_path, "gpu")
+    same_bits_from_a_file(name, tmp_path, "gpu")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_scenes_that_touch(name):
+    same_scene(name, "gpu")

@@ -44,9 +44,12 @@ from .fronts import dissected, front_columns, front_entries, front_join
 from .laying_out import (
     body_labels,
     borrowed_keys,
+    both_ends,
     corner_places,
     element_groups,
+    into_slots,
     slots_in_rows,
+    slots_in_slices,
     turn_springs,
 )
 from .listed_pairs import lj_blocks, lj_list_energy, lj_list_gradient, lj_list_product

@@ -74,3 +74,25 @@ def slots_in_rows(near, start):
     slots = np.empty(near.size, dtype=np.int64)
     slots[order] = start[near[order]] + within
     return slots
+
+
+def both_ends(start, other, stiffness):
+    used = np.flatnonzero(stiffness)
+    near = np.repeat(np.arange(len(start) - 1), np.diff(start.astype(np.int64)))[used]
+    return used, np.stack([near, other[used]])
+
+
+def slots_in_slices(near, rows, lanes):
+    slice_ = 32 // lanes
+    counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
+    turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
+    start = np.concatenate([[0], np.cumsum(32 * turns)])
+    order = np.argsort(near, kind="stable")
+    rank = np.empty(near.size, dtype=np.int64)
+    rank[order] = np.arange(near.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = lanes * (near % slice_) + rank % lanes
+    return start, start[near // slice_] + 32 * (rank // lanes) + place
+
+
+def into_slots(values, chosen, slots, made):
+    made[slots] = values[chosen]

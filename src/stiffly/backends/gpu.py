@@ -8,9 +8,9 @@ what lies between two looks at the energy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import count
 from threading import get_ident, local
@@ -28,7 +28,7 @@ from .cpu import CPU, CpuBackend
 BLOCK = 128  # threads
 WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
-EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
+EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", "displaced")
 BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES, *local_steps.BY_LANES)
 TWINS = count(1)
 INSTALL = 'pip install "stiffly[gpu]"'
@@ -57,11 +57,15 @@ class Loaded:
     def __init__(self, cupy: Any, queue: Any, module: Any, lanes: int) -> None:
         self._cupy, self._queue, self._module, self._lanes = cupy, queue, module, lanes
         self._kernels: dict[str, Any] = {}
+        self._defined: dict[str, np.ndarray] = {}
 
     def define(self, words: np.ndarray, name: str = "body") -> None:
+        if self._defined.get(name) is words:  # whoever gives them leaves them as they are
+            return
         place = self._module.get_global(name)
         place.copy_from_host_async(words.ctypes.data, words.nbytes, self._queue)
         self._queue.synchronize()  # the host's copy goes
+        self._defined[name] = words
 
     def __call__(self, name: str, rows: int, *arguments: Any) -> None:
         if rows:
@@ -115,24 +119,48 @@ class Card:
             pool = self._cupy.get_default_memory_pool()
             return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
+    @cached_property
+    def cache(self) -> int:
+        """Bytes that stay near all multiprocessors."""
+        return int(self._device.attributes["L2CacheSize"])
+
     def holds(self, array: Any) -> bool:
         return isinstance(array, self._cupy.ndarray)
 
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def copy(self, host: np.ndarray, device: Any) -> None:
+    def sent(self, count: int, dtype: Any, fill: Callable[[np.ndarray], None]) -> Any:
+        """A new array: what fill writes to memory that cards reach at full speed."""
+        with self._device, self._queue:
+            made = self._cupy.empty(count, dtype)
+        if count:
+            self.fill(made, fill)
+        return made
+
+    def fill(self, device: Any, fill: Callable[[np.ndarray], None]) -> None:
+        """The same into an array that is there."""
         staged = self._staged(device)
-        staged[:] = host
+        fill(staged)
         device.set(staged, stream=self._queue)
         self._queue.synchronize()
 
+    def copy(self, host: np.ndarray, device: Any) -> None:
+        self.fill(device, partial(np.copyto, src=host))
+
     def host(self, device: Any, stage: str = "") -> np.ndarray:
         """A copy, until the next one is asked for by that name."""
-        staged = self._staged(device, stage)
-        device.get(stream=self._queue, out=staged)
+        return self.hosts([(device, stage)])[0]
+
+    def hosts(self, wanted: Sequence[tuple[Any, str]]) -> list[np.ndarray]:
+        """Of several (array, name), in one go."""
+        found: list[np.ndarray] = []
+        for device, stage in wanted:
+            staged = self._staged(device, stage)
+            device.get(stream=self._queue, out=staged, blocking=False)
+            found.append(staged)
         self._queue.synchronize()
-        return staged
+        return found
 
     def _staged(self, device: Any, stage: str = "") -> np.ndarray:
         """Memory that cards reach at full speed, as large as the array on the card (n,)."""
@@ -143,21 +171,15 @@ class Card:
         return known[: device.nbytes].view(device.dtype).reshape(device.shape)
 
     def loaded(
-        self,
-        lanes: int,
-        has: int,
-        threads: int = 0,
-        texts: tuple[str, ...] = TEXTS,
-        mixed: bool = False,
+        self, lanes: int, has: int, texts: tuple[str, ...] = TEXTS, defined: tuple[str, ...] = ()
     ) -> Loaded:
-        """The kernels, compiled for so many threads a row, what the body has, and blocks of so many
-        threads where it lies in such; mixed: elements in single precision."""
-        key = lanes, has, threads, texts, mixed
+        """The kernels of the texts, compiled for so many threads a row, what the body has, and what
+        else common.cu asks for: NAME or NAME=value."""
+        key = lanes, has, texts, defined
         if key not in self._loaded:
             with self._device:
                 options = ("--std=c++17", f"-DLANES={lanes}", f"-DHAS={has}")
-                options += (f"-DTHREADS={threads}",) if threads else ()
-                options += ("-DMIXED",) if mixed else ()
+                options += tuple(f"-D{name}" for name in defined)
                 # CuPy loads a text once for all who give it, and its constants with it
                 options += (f"-DTWIN={self._twin}",) if self._twin else ()
                 module = self._cupy.RawModule(code=source(texts), options=options)

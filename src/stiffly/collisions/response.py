@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
 from ..parts.part import Arranged
+from ..parts.terms import HoldTerm, ProjectTerm
 from .friction import rubbed, slide
 from .shapes import KERNELS, Frame, OfShapes, OnShapes, Surface
 
@@ -60,6 +61,21 @@ class PreparedProjection(OnShapes):
         new = copy.copy(self)
         new._touched, new._deepest = float(memory["touched"]), float(memory["deepest"])
         return new
+
+    def terms(self) -> list[ProjectTerm] | None:
+        """None where a shape moves or has no formula."""
+        config = self._config
+        if not self._still:
+            return None
+        return [ProjectTerm(self._own, config.shapes, config.friction)]
+
+    def by_row(self) -> Array:
+        """What it remembers, (m, 6) as in Sides of kernels/names.py: nothing of single ones."""
+        return np.zeros((self._own.size, 6))
+
+    def caught(self, rows: Array, t: float) -> None:
+        """What steps that end at t have made of it."""
+        self._deepest, self._touched = float(rows[:, 4].max(initial=0.0)), float(rows[:, 5].sum())
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self._touched = self._deepest = 0.0
@@ -136,8 +152,23 @@ class PreparedHeld(PointTies, OnShapes):
         self._home = np.zeros((self._own.size, 3))
         self._deepest = 0.0  # how far particles were inside of shapes, after the last step
 
-    def terms(self) -> None:
-        """Its ties are not all: whom it catches and lets go is decided after every step."""
+    def terms(self) -> list[HoldTerm] | None:  # type: ignore[override]
+        """None where a shape moves or has no formula."""
+        config = self._config
+        if not self._still:
+            return None
+        return [HoldTerm(self._own, config.shapes, config.margin, config.stiffness)]
+
+    def by_row(self) -> Array:
+        """What it remembers, (m, 6) as in Sides of kernels/names.py."""
+        rest = np.full(self._own.size, self._deepest), np.zeros(self._own.size)
+        return np.column_stack([self._home, self._holder, *rest])
+
+    def caught(self, rows: Array, t: float) -> None:
+        """What steps that end at t have made of it."""
+        self._home, self._holder = rows[:, :3].copy(), rows[:, 3].astype(np.int64)
+        self._deepest = float(rows[:, 4].max(initial=0.0))
+        self._tie_held([shape.frame(t) for shape in self._config.shapes])
 
     def memory(self) -> dict[str, Array]:
         held = {"holder": self._holder, "home": self._home, "points": self.points}

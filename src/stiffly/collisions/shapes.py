@@ -391,6 +391,13 @@ class OnShapes:
     def drives(self) -> bool:
         return self._config.moving
 
+    @property
+    def _still(self) -> bool:
+        """All of the shapes stand still and have formulas."""
+        shapes = self._config.shapes
+        known = all(isinstance(shape, RigidShape) and shape.has_formula for shape in shapes)
+        return known and not self._config.moving
+
 
 def as_stiffness(name: str, value: Any) -> Array:
     """k > 0 [N/m]: one number, or one for every particle."""

@@ -107,7 +107,7 @@ def verlet_limit(omega: float, rate: float) -> float:
 
 
 def viscous_rate(system: Any) -> float:
-    """The largest rate [1/s] at which Rayleigh's damping takes velocities, or a few percent less."""
+    """The largest rate [1/s] at which Rayleigh's damping takes velocities, or a little less."""
     viscosity = getattr(system, "viscosity", None)
     if viscosity is None or not system.damping.beta:
         return 0.0 if viscosity is None else system.damping.alpha

@@ -256,6 +256,10 @@ def corner_places(corners, element, group, group_of_row, own_at, keys, borrowed_
 # turns springs so that most rows have fours of them; places in rows
 def turn_springs(ends, led, gives) -> Any: ...
 def slots_in_rows(near, start) -> Any: ...
+# the same for a card: ends of springs, places in slices of rows, and values in these
+def both_ends(start, other, stiffness) -> Any: ...
+def slots_in_slices(near, rows, lanes) -> Any: ...
+def into_slots(values, chosen, slots, made) -> Any: ...
 
 
 # ------------------------------------------------------------------ explicit steps, many at once
@@ -263,6 +267,7 @@ def slots_in_rows(near, start) -> Any: ...
 # are rows counted from the first of their group.
 
 ADDED, DISSIPATED, DEEPEST, TOUCHING = 0, 1, 2, 3  # columns of what `explicit_steps` returns
+INVENTED = 4  # one more, where a card puts particles elsewhere
 
 
 class Groups(NamedTuple):
@@ -412,10 +417,30 @@ class Momentum(NamedTuple):
     share: Any
 
 
-class Between(NamedTuple):
-    """What acts between two steps, on cards alone; None of what there is not.  asleep: it does
-    nothing, in a step that only asks for forces."""
+class Sides(NamedTuple):
+    """Shapes that stand still and act between two steps.  rows (m,): of the particles they act on;
+    kind (c,), numbers (c, 7): see `surface_distances`; margin [m].  stiffness [N/m]: of ties to
+    where particles have touched; zero: these stay right there.  friction: share per step.
 
+    state (m, 6), which steps change: where a particle is held, and by which shape, -1 where it is
+    free; how deep it was in the last step; how many shapes it was put back onto then."""
+
+    rows: Any
+    kind: Any
+    numbers: Any
+    margin: Any
+    stiffness: Any
+    friction: Any
+    state: Any
+
+
+class Between(NamedTuple):
+    """What acts between two steps, on cards alone, in the order in which it acts; None of what
+    there is not.  held: catches particles and lets them go; projected: puts them back onto shapes.
+    asleep: nothing acts, in a step that only asks for forces."""
+
+    held: Sides | None
+    projected: Sides | None
     momentum: Momentum | None
     asleep: bool = False
 

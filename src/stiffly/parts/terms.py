@@ -141,6 +141,25 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class HoldTerm(NamedTuple):
+    """Shapes that stand still, and have formulas, catch particles own (m,) nearer than the margin
+    and let them go; stiffness [N/m] of their ties; None: what is held stays where it touched."""
+
+    own: np.ndarray
+    shapes: Sequence[Any]
+    margin: float
+    stiffness: float | None
+
+
+class ProjectTerm(NamedTuple):
+    """Such shapes put particles own (m,) back onto them, which then lose a share of their sliding,
+    the friction."""
+
+    own: np.ndarray
+    shapes: Sequence[Any]
+    friction: float
+
+
 class MomentumTerm(NamedTuple):
     """Of the bodies labels (n,), of rows that move: the share(h) of what is no rigid motion of
     theirs is taken after a step of h."""
@@ -174,6 +193,7 @@ def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
 
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
-Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm
+Acting = HoldTerm | ProjectTerm | MomentumTerm  # between two steps
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | Acting | SteadyTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm)
+ON_CARDS: tuple[type, ...] = (HoldTerm, ProjectTerm, MomentumTerm, SteadyTerm, MeshTouchTerm)

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from math import inf
 from numbers import Real
 from pathlib import Path
@@ -20,6 +21,7 @@ from .drawn import Drawn
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
 
+AHEAD, PAGE = 1 << 25, 1 << 12  # bytes
 PATIENCE = 0.5  # seconds without a sign of life, where steps allow it
 
 
@@ -86,11 +88,15 @@ class Memory:
         self._drawn = drawn
         self._series: tuple[Array, Array] | None = None
         self._fields: dict[str, Array] = {}
+        self._ahead: _Ahead | None = None
 
     def frame(self, frame: Frame) -> None:
         if self._series is None:
             self._series = _room(frame.of, frame.positions), _room(frame.of, frame.velocities)
             self._fields = {name: _room(frame.of, own) for name, own in frame.fields.items()}
+            self._ahead = _Ahead([*self._series, *self._fields.values()])
+        assert self._ahead is not None
+        self._ahead.reach(frame.index)
         for series, own in zip(self._series, (frame.positions, frame.velocities), strict=True):
             series[frame.index] = own
         for name, own in frame.fields.items():
@@ -102,6 +108,8 @@ class Memory:
     def result(self, loop: Progressing, failure: BaseException | None = None) -> Run:
         energy, count = loop.history(), loop.recorded
         assert isinstance(loop.log, StepLog)
+        if self._ahead is not None:
+            self._ahead.end()
         positions, velocities = self._series or (np.empty(0), np.empty(0))
         return Run(
             integrator=loop.name,
@@ -127,6 +135,36 @@ def _room(frames: int, values: Array) -> Array:
         raise InputError(
             f"{frames} frames take {size:.3g} GB of memory: give out= (a folder), or fewer (every=)"
         ) from None
+
+
+class _Ahead:
+    """Touches memory a while before frames are written to it, beside the run: a page that nobody
+    has touched is cleared first, which takes several times as long as to write to it."""
+
+    def __init__(self, series: list[Array]) -> None:
+        """series: arrays whose first index is that of the frame."""
+        self._series = series
+        frames, size = len(series[0]), sum(own.nbytes for own in series)
+        self._each = max(1, AHEAD * frames // max(1, size))
+        some = frames > self._each  # else all is there at once
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="memory") if some else None
+        self._next: Future[None] | None = None
+
+    def reach(self, index: int) -> None:
+        """Before frame `index` is written, one after the other."""
+        if self._pool is None or index % self._each:
+            return
+        if self._next is not None:
+            self._next.result()
+        self._next = self._pool.submit(self._touch, index + self._each)
+
+    def _touch(self, first: int) -> None:
+        for own in self._series:
+            own[first : first + self._each].reshape(-1).view(np.uint8)[::PAGE] = 0
+
+    def end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
 
 
 # ------------------------------------------------------------------ progress

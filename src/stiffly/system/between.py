@@ -6,17 +6,18 @@ order: a body whose parts are given in another one goes step by step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..kernels.names import Between, Groups, Momentum
-from ..parts.terms import MomentumTerm, TouchTerm, terms_of
+from ..kernels.names import Between, Groups, Momentum, Sides
+from ..parts.terms import HoldTerm, MomentumTerm, ProjectTerm, TouchTerm, terms_of
 from .assembly import Assembly
 from .groups import NoStretch
 
+T = TypeVar("T")
 CHUNK = 1024  # rows of a body that a block of threads sums
-KINDS = (MomentumTerm,)  # in the order in which they act
+KINDS = (HoldTerm, ProjectTerm, MomentumTerm)  # in the order in which they act
 
 
 def between_of(assembly: Assembly, terms: list[Any], groups: Groups, free: int) -> Between | None:
@@ -27,8 +28,46 @@ def between_of(assembly: Assembly, terms: list[Any], groups: Groups, free: int) 
     at = np.zeros(free, dtype=np.int64)
     moved = np.flatnonzero(groups.mass)
     at[groups.place[moved]] = moved
-    (momentum,) = ([term for term in terms if isinstance(term, kind)] for kind in KINDS)
-    return Between(_momentum(momentum[0], at, groups.mass) if momentum else None)
+    held, projected = _only(HoldTerm, terms), _only(ProjectTerm, terms)
+    momentum = _only(MomentumTerm, terms)
+    return Between(
+        None if held is None else _sides(held, at, held.margin, held.stiffness or 0.0, 0.0),
+        None if projected is None else _sides(projected, at, 0.0, 0.0, projected.friction),
+        None if momentum is None else _momentum(momentum, at, groups.mass),
+    )
+
+
+def _only(kind: type[T], terms: list[Any]) -> T | None:
+    return next((term for term in terms if isinstance(term, kind)), None)
+
+
+def _sides(
+    term: HoldTerm | ProjectTerm, at: np.ndarray, margin: float, stiffness: float, friction: float
+) -> Sides:
+    shapes, rows = term.shapes, at[term.own]
+    kind = np.array([shape.kind for shape in shapes], dtype=np.int64)
+    numbers = np.array([shape.numbers(shape.frame(0.0)) for shape in shapes])
+    return Sides(rows, kind, numbers, margin, stiffness, friction, np.zeros((rows.size, 6)))
+
+
+def remember(between: Between | None, parts: Assembly) -> None:
+    """What parts hold, as they are."""
+    for sides, part in _remembering(between, parts):
+        sides.state[:] = part.by_row()
+
+
+def recall(between: Between | None, parts: Assembly, t: float) -> None:
+    """Parts hold what steps that end at t have left."""
+    for sides, part in _remembering(between, parts):
+        part.caught(sides.state, t)
+
+
+def _remembering(between: Between | None, parts: Assembly) -> list[tuple[Sides, Any]]:
+    if between is None:
+        return []
+    told = {HoldTerm: between.held, ProjectTerm: between.projected}
+    every = [(told.get(type(t)), part) for _, part in parts.parts for t in terms_of(part) or ()]
+    return [(sides, part) for sides, part in every if sides is not None]
 
 
 def _momentum(term: MomentumTerm, at: np.ndarray, mass: np.ndarray) -> Momentum:
@@ -45,7 +84,7 @@ def _momentum(term: MomentumTerm, at: np.ndarray, mass: np.ndarray) -> Momentum:
 
 
 def _require_order(assembly: Assembly) -> None:
-    last, acting = -1, ""
+    last, acting, displaced = -1, "", False
     for name, part in assembly.parts:
         for term in terms_of(part) or ():
             if isinstance(term, KINDS):
@@ -53,10 +92,15 @@ def _require_order(assembly: Assembly) -> None:
                 if rank <= last:
                     raise NoStretch(f"{name} behind {acting} has no compiled loop")
                 last, acting = rank, name
-            elif acting and _interferes(term):
+                displaced = displaced or getattr(part, "moves", False)
+            elif acting and _interferes(term, displaced):
                 raise NoStretch(f"{name} behind {acting} has no compiled loop: give it before")
 
 
-def _interferes(term: Any) -> bool:
-    """It acts on velocities itself."""
-    return isinstance(term, TouchTerm) and term.friction > 0.0
+def _interferes(term: Any, displaced: bool) -> bool:
+    """It acts on velocities itself; or, once particles are displaced, on what is stored."""
+    if isinstance(term, TouchTerm):
+        return term.friction > 0.0 or (displaced and term.shape.moving)
+    return displaced and (
+        getattr(term, "limit", None) is not None or getattr(term, "motion", None) is not None
+    )

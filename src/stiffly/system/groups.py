@@ -297,14 +297,13 @@ class Layout:
         counts = self._loops.turn_springs(ends, self._led[self.place] >= 0, self._drawn())
         start = np.concatenate([[0], np.cumsum(-(-counts // FOUR) * FOUR)])
         slots = self._loops.slots_in_rows(ends[:, 0], start)
-        nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
-        other = np.repeat(nothing[self.group], np.diff(start))
-        other[slots] = ends[:, 1] - self.first[group].astype(np.int32)
+        other = self._far_ends(ends, group, start, slots)
         del ends, group  # of a head of hair these are gigabytes
 
         def values(given: list[Any], default: float) -> Array:
-            made = np.full(start[-1], default)
-            made[slots] = _joined(np.empty(0), given)[element]
+            made, every = np.full(start[-1], default), _joined(np.empty(0), given)
+            every = np.ascontiguousarray(every, dtype=np.float64)
+            self._loops.into_slots(every, element, slots, made)
             return made
 
         limits = [term.limit for term in terms]
@@ -327,6 +326,21 @@ class Layout:
             common,
         )
         return made, Slots(element, slots) if yielding else Slots(NONE, NONE)
+
+    def _far_ends(
+        self, ends: np.ndarray, group: np.ndarray, start: np.ndarray, slots: np.ndarray
+    ) -> np.ndarray:
+        """(p,): in the slots of springs, counted from the first row of their group; in the others
+        the row that stands for nothing."""
+        nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
+        if self.count == 1:
+            other, far = np.full(start[-1], nothing[0]), ends[:, 1].astype(np.uint32)
+        else:
+            other = np.repeat(nothing[self.group], np.diff(start))
+            far = (ends[:, 1] - self.first[group].astype(np.int32)).astype(np.uint32)
+        every = np.arange(len(far), dtype=np.uint32)
+        self._loops.into_slots(far, every, slots, other)
+        return other
 
     def _drawn(self) -> np.ndarray:
         """(PASSES, R): who may give springs away."""

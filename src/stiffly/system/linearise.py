@@ -340,7 +340,7 @@ class Viscosity:
         """beta K0 for what takes many steps at once: edges (m, 2) by row, also to particles that
         are held or led, and blocks (m, 3, 3) [N s/m], by which v_2 - v_1 pulls the first.
 
-        K0 feels no motion of the body as a whole, so that its rows sum to zero."""
+        A shift of the whole body strains nothing: rows of K0 sum to zero."""
         system, reference = self._system, self._system.reference()
         numbering = system.numbering
         if not system.fixed.size:

@@ -127,10 +127,10 @@ class RankSystem(System):
     def velocities(self, s: State) -> Array:
         return self.gathered(super().velocities(s))
 
-    def fields(self, s: State, single: bool = False) -> dict[str, Array]:
+    def fields(self, s: State) -> dict[str, Array]:
         """Of what is free, on rank 0."""
         moves = np.arange(self.particles) < self.numbering.free
-        kept = {n: np.where(moves, values, 0.0) for n, values in super().fields(s, single).items()}
+        kept = {n: np.where(moves, values, 0.0) for n, values in super().fields(s).items()}
         return {n: self.gathered(values[:, None])[:, 0] for n, values in kept.items()}
 
     @property

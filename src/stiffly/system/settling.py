@@ -43,6 +43,8 @@ def obey(system: System, s: State) -> Settled | None:
     """What a user wants of parts that obey, done at once; None where he wants nothing.
 
     Loops that take many steps do not look at orders: these are carried out before."""
+    if not any(hasattr(part, "asks") for part in system.assembly.settling):
+        return None  # nor is what parts remember looked at, which may have to come from a card
     if not any(getattr(part, "asks", False) for part in system.at(s).settling):
         return None
     x, v = system.row_positions(s), system.row_velocities(s)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import proxy
@@ -18,10 +19,13 @@ from ..parts.terms import (
     ON_CARDS,
     DashpotTerm,
     DragTerm,
+    Elastic,
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    HoldTerm,
     MeshTouchTerm,
+    ProjectTerm,
     SpringTerm,
     SteadyTerm,
     TetTerm,
@@ -33,7 +37,7 @@ from ..parts.terms import (
     stored,
     terms_of,
 )
-from .between import between_of
+from .between import between_of, recall, remember
 from .few import Few, alone, chosen, divides, picked
 from .groups import (
     NONE,
@@ -55,14 +59,23 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", HoldTerm: "tied"},
+    **{SteadyTerm: "steady"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
+TOUCHES = (TouchTerm, HoldTerm, ProjectTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
     *NOTHING_TIED.tables([], np.empty(0), None),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged(Power):
+    """invented [J]: by what stands still and puts particles elsewhere between two steps."""
+
+    invented: float = 0.0
 
 
 class Stretched(NamedTuple):
@@ -72,7 +85,7 @@ class Stretched(NamedTuple):
     state: State  # Away: what is None is there
     acceleration: Array | None
     ahead: Array | None
-    exchanged: Power
+    exchanged: Exchanged
     notes: dict[str, float]
 
 
@@ -278,7 +291,7 @@ class Stretcher:
 
         def remembered() -> Mapping[str, Array]:
             parts = base.copied()
-            kept.fill_rests()
+            kept.fill_memory()
             self._settle(parts, kept.since)
             return parts.memory()
 
@@ -296,7 +309,7 @@ class Stretcher:
             return 0.0
         return stored_beyond(ties, self._system.row_positions(s), free, since)
 
-    def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
+    def _told(self, books: Array, lifted: float) -> tuple[Exchanged, dict[str, Any]]:
         """Energies and notes of the body; of many runs arrays, a number for each."""
         total, deepest = books.sum(axis=0), books[:, contract.DEEPEST].max()
         if self._body.run.size:
@@ -304,19 +317,18 @@ class Stretcher:
         else:
             total, deepest = total.tolist(), float(deepest)
         notes: dict[str, Any] = {}
-        if self._of(TouchTerm):
+        if any(isinstance(term, TOUCHES) for term in self._terms):
             notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
-        return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
+        invented = total[contract.INVENTED] if len(total) > contract.INVENTED else 0.0
+        energies = total[contract.ADDED] + lifted, total[contract.DISSIPATED], invented
+        return Exchanged(*energies), notes
 
     def energies(self, s: State) -> dict[str, float] | None:
         """[J] by part of a state that lies where its steps were taken, and can be told there; None
         elsewhere."""
         if not isinstance(s, Away) or self._names is None or not s.kept.of(self._body):
             return None
-        found = s.kept.energies()
-        if found is None:
-            return None
-        lines: dict[str, float] = {**found._asdict()}
+        lines: dict[str, float] = s.kept.energies()._asdict()
         unfree = self._held_and_led()
         lines["field"] += unfree.fixed_weight + unfree.led_weight(s.t)
         for line, energy in unfree.stored.items():
@@ -327,7 +339,7 @@ class Stretcher:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
         return told
 
-    def shown(self, s: State, name: str, single: bool = False) -> Array | None:
+    def shown(self, s: State, names: Sequence[str], single: bool = False) -> list[Array] | None:
         """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
         a state that can be told where it lies, in single precision if so asked; None elsewhere."""
         if not isinstance(s, Away) or not s.kept.of(self._body):
@@ -341,7 +353,7 @@ class Stretcher:
             x = system.numbering.given(system.row_positions(s))
             return x, system.numbering.order[place]
 
-        return s.kept.shown(name, begun, single)
+        return s.kept.shown(names, begun, single)
 
     def _held_and_led(self) -> _Unfree:
         if self._unfree is None:
@@ -403,7 +415,8 @@ class Stretcher:
         )
 
     def _remember(self, parts: Assembly) -> None:
-        """Rest lengths as they are in this state."""
+        """Rest lengths, and what is held, as they are in this state."""
+        remember(self._body.between, parts)
         for springs, at in (
             (self._body.linear, self._linear_at),
             (self._body.cubic, self._cubic_at),
@@ -428,6 +441,7 @@ class Stretcher:
             for part, own in zip(mine, np.split(rest, ends[:-1]), strict=True):
                 if isinstance(part, YieldingSprings):
                     part.rest = own
+        recall(self._body.between, parts, t)
         for _, part in parts.parts:
             if getattr(part, "drives", False):
                 part.move(t)
@@ -481,7 +495,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[SpringTerm | SteadyTerm]) -> None:
+    def __init__(self, system: System, field: Array, left: list[Elastic | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -496,15 +510,10 @@ class _Unfree:
             self._led.append((support, start, own, own @ start, float(own.sum())))
             still[rows - numbering.free] = False
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
-        for springs in left:  # between two of one support, or two that are held: never stretched
-            edges = springs.edges.astype(np.int64) - numbering.free
-            if isinstance(springs, SteadyTerm):
-                rest = springs.rest[numbering.free :]
-                energies = steadily_stored(springs._replace(edges=edges, rest=rest), held)
-            else:
-                energies = stored(springs._replace(edges=edges), held)
-            energy, line = float(energies.sum()), _line_of(springs)
-            self.stored[line] = self.stored.get(line, 0.0) + energy
+        x = np.concatenate([np.zeros((numbering.free, 3)), held])
+        for term in left:  # corners of one support, or such that are held: never stretched
+            energy = _stored(term, x, system.pattern.backend.kernels)
+            self.stored[_line(term)] = self.stored.get(_line(term), 0.0) + energy
 
     def led_weight(self, t: float) -> float:
         """In fields, of particles that are led."""
@@ -542,31 +551,46 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _line_of(term: Any) -> str:
-    """Of what a card tells; none where it has no energy."""
-    line = ENERGIES.get(type(term), "")
-    return "cubic" if line == "linear" and term.cubic else line
-
-
-def _left_out(terms: list[Any], free: int) -> list[SpringTerm | SteadyTerm] | None:
-    """Springs between particles that do not move, which are no group's; None where there are
-    others of the kind, or such that yield."""
-    left: list[SpringTerm | SteadyTerm] = []
+def _left_out(terms: list[Any], free: int) -> list[Elastic | SteadyTerm] | None:
+    """Elements between particles that do not move, which are no group's; None where there are
+    such that yield."""
+    left: list[Elastic | SteadyTerm] = []
     for term in terms:
         stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
         corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
         if not held.size:
             continue
-        if isinstance(term, SteadyTerm):
+        if isinstance(term, SpringTerm) and term.limit is None:
+            numbers = term.stiffness[held], term.rest[held]
+            left.append(SpringTerm(term.edges[held], *numbers, term.cubic))
+        elif isinstance(term, FaceTerm):
+            left.append(FaceTerm(*(own[held] for own in term)))
+        elif isinstance(term, TetTerm):
+            tets, shape, moduli, material = term
+            left.append(TetTerm(tets[held], shape[held], moduli[held], material))
+        elif isinstance(term, SteadyTerm):
             left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
-        elif not isinstance(term, SpringTerm) or term.limit is not None:
-            return None
         else:
-            own: Any = term
-            numbers = own.stiffness[held], own.rest[held]
-            left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
+            return None
     return left
+
+
+def _stored(term: Elastic | SteadyTerm, x: Array, kernels: Any) -> float:
+    """[J] of all its elements at x (N, 3)."""
+    if isinstance(term, SteadyTerm):
+        return float(steadily_stored(term, x).sum())
+    if isinstance(term, FaceTerm):
+        return kernels.face_spring_energy(x, *term)
+    if isinstance(term, TetTerm):
+        return kernels.tet_energy(x, *term)
+    return float(stored(term, x).sum())
+
+
+def _line(term: Any) -> str:
+    """Of what a card tells, "" where it tells none."""
+    line = ENERGIES.get(type(term), "")
+    return "cubic" if line == "linear" and term.cubic else line
 
 
 def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
@@ -577,7 +601,7 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
     for name, part in assembly.potentials:
         found.append(("", name))  # has a line in the ledger, whatever it is made of
         for term in terms_of(part) or ():
-            line = _line_of(term)
+            line = _line(term)
             if lines.setdefault(line, name) != name:
                 return None
     return [*dict.fromkeys([*found, *lines.items()])]

@@ -299,24 +299,27 @@ class System:
     def positions(self, s: State) -> Array:
         """All particles (N, 3), fixed ones included."""
         shown = self._shown(s, "positions")
-        return self.numbering.given(self.row_positions(s)) if shown is None else shown.copy()
+        return self.numbering.given(self.row_positions(s)) if shown is None else shown[0].copy()
 
-    def _shown(self, s: State, name: str, single: bool = False) -> Array | None:
+    def _shown(self, s: State, *names: str, single: bool = False) -> list[Array] | None:
         """By what has taken the steps, where it can tell."""
         told = getattr(self._stretcher, "shown", None)
-        return None if told is None or not isinstance(s, Away) else told(s, name, single)
+        return None if told is None or not isinstance(s, Away) else told(s, names, single)
 
     def velocities(self, s: State) -> Array:
         """All particles (N, 3); zero where fixed, the support's own where led."""
         shown = self._shown(s, "velocities")
-        return self.numbering.given(self.row_velocities(s)) if shown is None else shown.copy()
+        return self.numbering.given(self.row_velocities(s)) if shown is None else shown[0].copy()
 
     def in_frame(self, s: State, single: bool = False) -> tuple[Array, Array, dict[str, Array]]:
         """Both, and fields, for whoever writes them down: they stay as they are until they have
         been asked for twice more.  single: who asks will round them, so they may be rounded."""
-        x, v = (self._shown(s, name, single) for name in ("positions", "velocities"))
-        x, v = self.positions(s) if x is None else x, self.velocities(s) if v is None else v
-        return x, v, self.fields(s, single)
+        force = ["contact-force"] if self._touched else []
+        shown = self._shown(s, "positions", "velocities", *force, single=single)
+        if shown is None:
+            return self.positions(s), self.velocities(s), self.fields(s)
+        x, v, *force = shown
+        return x, v, self._fields(s) | ({"contact-force": force[0]} if force else {})
 
     @property
     def particle_mass(self) -> Array | None:
@@ -529,20 +532,27 @@ class System:
                 np.add.at(found, at[same], values[same])
         return found[place]
 
-    def fields(self, s: State, single: bool = False) -> dict[str, Array]:
-        """What parts record of themselves in every frame, by name; single: as for `in_frame`."""
-        found: dict[str, Array] = {}
-        if any(hasattr(part, "fields") for _, part in self.assembly.parts):
-            own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
-            found = {name: values for each in own for name, values in each.items()}
-        touching = any(map(_touches, self.assembly.parts))
-        return found | ({"contact-force": self._pushed(s, single)} if touching else {})
+    def fields(self, s: State) -> dict[str, Array]:
+        """What parts record of themselves in every frame, by name."""
+        return self._fields(s) | ({"contact-force": self._pushed(s)} if self._touched else {})
 
-    def _pushed(self, s: State, single: bool) -> Array:
+    def _fields(self, s: State) -> dict[str, Array]:
+        """Those that parts tell themselves."""
+        if not any(hasattr(part, "fields") for _, part in self.assembly.parts):
+            return {}
+        own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
+        return {name: values for each in own for name, values in each.items()}
+
+    @property
+    def _touched(self) -> bool:
+        """By shapes, or by other bodies."""
+        return any(map(_touches, self.assembly.parts))
+
+    def _pushed(self, s: State) -> Array:
         """(N,) [N]: how hard what touches pushes every particle."""
-        shown = self._shown(s, "contact-force", single)
+        shown = self._shown(s, "contact-force")
         if shown is not None:
-            return shown
+            return shown[0].copy()
         x, g = self.row_positions(s), np.zeros((self.particles, 3))
         for _, part in filter(_touches, self.at(s).parts):
             part.add_gradient(x, g)

@@ -62,13 +62,19 @@ class TiedRows:
         order = np.argsort(at, kind="stable")
         self._order, self._row = free[order], at[order].astype(np.uint32)
         ends = np.searchsorted(self._row, np.arange(self._count + 1))
-        self._start = ends.astype(np.uint32)
+        self._start, none = ends.astype(np.uint32), np.empty(0)
+        self._nothing = Ties(
+            *(self._start, self._row, none, np.empty((0, 4)), np.empty((0, 4))),
+            np.empty(0, dtype=np.int64),
+        )
 
     def tables(
         self, terms: list[TieTerm], times: Array, since: float | None
     ) -> tuple[Ties, np.ndarray]:
         """The ties, and where their points are led to: (m, 1 + times, 12) as in TimeTables.  No
         times: nothing moves."""
+        if not terms and not self._rows:
+            return self._nothing, np.empty((0, 1 + len(times), 12))
         rows = [term.rows for term in terms]
         pairs = zip(rows, self._rows, strict=False)
         if len(rows) != len(self._rows) or any(a is not b for a, b in pairs):

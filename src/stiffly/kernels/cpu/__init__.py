@@ -77,9 +77,12 @@ from .fronts import dissected, front_columns, front_entries, front_join
 from .laying_out import (
     body_labels,
     borrowed_keys,
+    both_ends,
     corner_places,
     element_groups,
+    into_slots,
     slots_in_rows,
+    slots_in_slices,
     turn_springs,
 )
 from .lennard_jones import (

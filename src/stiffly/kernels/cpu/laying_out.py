@@ -7,8 +7,11 @@ system clears several times as fast as the small ones that numba's arrays get.""
 from __future__ import annotations
 
 import numpy as np
+from numba import prange
 
-from .jit import njit
+from .jit import PARALLEL_ROWS, both, njit
+
+WARP = 32  # threads of a card that read side by side
 
 
 def body_labels(couples, row, count):
@@ -182,3 +185,66 @@ def _slots_in_rows(near, next_one, slots):
     for i in range(len(near)):
         slots[i] = next_one[near[i]]
         next_one[near[i]] += 1
+
+
+# ------------------------------------------------------------------ for a card: kernels/cuda
+
+
+def both_ends(start, other, stiffness):
+    """used (m,): the slots of half lists in which a spring lies, start (R + 1,), other, stiffness
+    (p,); ends (2, m): its row, and the other one.  All uint32."""
+    m = np.count_nonzero(stiffness)
+    used, ends = np.empty(m, dtype=np.uint32), np.empty((2, m), dtype=np.uint32)
+    _both_ends(start, other, stiffness, used, ends)
+    return used, ends
+
+
+@njit
+def _both_ends(start, other, stiffness, used, ends):
+    m = 0
+    for i in range(len(start) - 1):
+        for p in range(np.int64(start[i]), np.int64(start[i + 1])):
+            if stiffness[p] != 0.0:
+                used[m], ends[0, m], ends[1, m] = p, i, other[p]
+                m += 1
+
+
+def slots_in_slices(near, rows, lanes):
+    """start (S + 1,), slots (q,) uint32: where entries of rows near (q,) lie, slice by slice, as in
+    kernels/cuda/common.cu, in the order they are given."""
+    shift, within = lanes.bit_length() - 1, (WARP // lanes).bit_length() - 1
+    slices = -(-rows // (WARP // lanes))
+    count = np.zeros(slices << within, dtype=np.uint32)
+    start, slots = np.zeros(slices + 1, dtype=np.int64), np.empty(len(near), dtype=np.uint32)
+    _slots_in_slices(near, shift, within, count, start, slots)
+    return start, slots
+
+
+@njit
+def _slots_in_slices(near, shift, within, count, start, slots):
+    """1 << shift lanes of each of the 1 << within rows of a slice."""
+    for e in range(len(near)):
+        count[near[e]] += 1
+    for s in range(len(start) - 1):
+        most = 0
+        for i in range(s << within, (s + 1) << within):
+            most = max(most, np.int64(count[i]))
+        start[s + 1] = start[s] + (((most + (1 << shift) - 1) >> shift) << (shift + within))
+    count[:] = 0
+    for e in range(len(near)):
+        i = np.int64(near[e])
+        rank = np.int64(count[i])
+        count[i] += 1
+        place = ((i & ((1 << within) - 1)) << shift) + (rank & ((1 << shift) - 1))
+        slots[e] = start[i >> within] + ((rank >> shift) << (shift + within)) + place
+
+
+def into_slots(values, chosen, slots, made):
+    """made[slots] = values[chosen], in place: each slot once."""
+    _into_slots[len(slots) >= PARALLEL_ROWS](values, chosen, slots, made)
+
+
+@both()
+def _into_slots(values, chosen, slots, made):
+    for e in prange(len(slots)):
+        made[slots[e]] = values[chosen[e]]

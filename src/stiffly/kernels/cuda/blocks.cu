@@ -99,6 +99,11 @@ DEVICE void bring(const Body *b, const Block &o, whole i, int k) {
     if (HAS_CUBIC) bring(b, o, &b->cubic, o.cubic, i, k);
 }
 
+// shapes of a later step come near, since a block has few warps to do something else meanwhile
+DEVICE void expect_surfaces(const Body *b, whole place) {
+    for (whole c = 0; c < b->touches && place < b->places; ++c) EXPECT(surface(b, c, place))
+}
+
 // a row while its block takes it through many steps
 struct Own : Row {
     Turns turns;
@@ -137,8 +142,8 @@ DEVICE vec elastic_there(
 DEVICE void kick_there(const Body *b, whole i, whole n, whole s, vec pull, Row *r) {
     const whole entry = entry_of(b, n, s);
     r->a = pulled(b, i, n, pull + row_loads(b, i, entry, r->ahead).force, r->x, r->ahead);
-    r->v = r->v + (b->kicks[s + 1] * b->h) * r->a;
-    if (s + 1 < b->stages) return;
+    r->v = r->v + b->kick[s + 1] * r->a;
+    if (s + 1 < STAGES_OF(b)) return;
     finish(b, i, n, r);
     if (HAS_TOUCHES && HAS_LOADS && b->touches && b->drags)  // at other velocities
         r->a = pulled(b, i, n + 1, pull + row_loads(b, i, entry, r->ahead).force, r->x, r->ahead);
@@ -176,7 +181,7 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
         }
         double *at = o.at, *other = o.at + 3 * o.count;
         for (whole n = begun; n < begun + count; ++n) {
-            for (whole s = 0; s < b->stages; ++s) {
+            for (whole s = 0; s < STAGES_OF(b); ++s) {
                 double *swap = at;
                 at = other, other = swap;
                 EACH_OWN(i, o.from, o.to) {
@@ -184,6 +189,7 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
                         if (s == 0) {
                             MINE.x0 = MINE.x;
                             MINE.v0 = MINE.v;
+                            if (HAS_TOUCHES) expect_surfaces(b, n + 2);
                         }
                         drift_row(b, s, &MINE);
                         place(at, i - o.from, MINE.x);
@@ -208,13 +214,13 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
                     place(o.middle, o.own + i - o.first, led(b, i, middle_of(b, n)).x);
                 }
                 WAIT
-                EACH_OF_BY_LANES(i, o.first, o.end) {
+                EACH_PAIR_BY_LANES(i, late, o.first, o.end) {
+                    const whole entry = late ? end_of(b, n) : middle_of(b, n);
+                    const double *places = late ? at : o.middle;
                     const Turns turns = turns_of(b, i);
-                    vec OF_LANES(
-                        half, led_power(b, o, turns, i, lane, middle_of(b, n), o.middle)
-                    )
-                    vec OF_LANES(now, led_power(b, o, turns, i, lane, end_of(b, n), at))
-                    FIRST_LANE { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
+                    vec OF_LANES(mine, led_power(b, o, turns, i, lane, entry, places))
+                    OF_PAIR(half, now, late, mine)
+                    FIRST_OF_PAIR { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
                 }
             }
         }
@@ -225,7 +231,7 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
             }
         }
         EACH_OF(i, o.first, o.end) {
-            lead(b, i, entry_of(b, begun + count - 1, b->stages - 1), b->x, b->v);
+            lead(b, i, entry_of(b, begun + count - 1, STAGES_OF(b) - 1), b->x, b->v);
         }
     }
 }

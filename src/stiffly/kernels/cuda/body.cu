@@ -17,6 +17,18 @@ struct Springs {
     whole any;
 };
 
+// shapes that stand still and act between two steps: see Sides of names.py.  told (rows, TOLD): what
+// is known of each row, and at last whether they act on it
+#define TOLD 8
+enum { HOLDER = 3, DEPTH, PUT_BACK, FELT };
+struct Sides {
+    whole count;
+    const whole *kind;
+    const double *numbers;
+    double margin, stiffness, friction;
+    double *told;
+};
+
 // pairs whose blocks never change: entry p of block number k of nine at blocks[k * entries + p]
 struct Pairs {
     Slices rows;
@@ -78,9 +90,10 @@ struct Body {
     const unsigned *ties;
     const double *tied, *here, *home_of_tie;
     const whole *motion;
-    // the method: kicks and drifts, or the stages of a Nystrom method: c, Abar, A and their
+    // the method: kicks and drifts [s], or the stages of a Nystrom method: c, Abar, A and their
     // accelerations.  Entries of the tables: of the first stage, and of the middle of a step
-    const double *kicks, *drifts, *c, *Abar, *A;
+    double kick[MOST_STAGES + 1], drift[MOST_STAGES + 1];
+    const double *c, *Abar, *A;
     whole stages, first, half;
     double h;
     double *staged;  // (stages, rows, 4); null where there are kicks
@@ -90,6 +103,11 @@ struct Body {
     const double *body_mass;
     double *chunk_sums;
     whole chunks;
+    Sides held, projected;
+    // whether something has been put elsewhere, by what acts now or in this step; energies that this
+    // has taken [J], of each row, and in all: dissipated, and invented
+    whole *marks;
+    double *lost, *settled;
     double share;
 };
 
@@ -101,10 +119,10 @@ __constant__
 
 // entries of the tables: the end of drift s, or stage s, of step n; its middle; its end
 DEVICE whole entry_of(const Body *b, whole n, whole s) {
-    return b->first + n * (b->stages + 1) + s;
+    return b->first + n * (STAGES_OF(b) + 1) + s;
 }
-DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (b->stages + 1); }
-DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (b->stages + 1); }
+DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (STAGES_OF(b) + 1); }
+DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (STAGES_OF(b) + 1); }
 
 // acceleration of all particles, and damping: of the run that a row belongs to
 DEVICE vec field_of(const Body *b, whole i) {

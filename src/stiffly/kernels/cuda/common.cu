@@ -28,9 +28,14 @@
 #define THREADS 512
 #endif
 #ifndef RESIDENT
-#define RESIDENT (THREADS < 512 ? 512 / THREADS : 1)
+#define RESIDENT (THREADS < 64 ? 12 : THREADS < 512 ? 512 / THREADS : 1)
 #endif
 #define BLOCK_KERNEL extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+// of blocks of 128 threads, eight on a multiprocessor at once: what waits for memory has to be many
+#define LEAN_KERNEL extern "C" __global__ void __launch_bounds__(128, LEAN)
+#ifndef LEAN
+#define LEAN (HAS_TETS || HAS_FACES ? 1 : 8)
+#endif
 #define ROWS Own mine;
 #define MINE mine
 #define EACH_BLOCK(k, count)                                                                       \
@@ -45,11 +50,35 @@
 #define EACH_OF(i, from, to) for (long long i = (from) + TURNED; i < (to); i += blockDim.x)
 #define EACH_OF_BY_LANES(i, from, to)                                                              \
     for (long long i = (from) + TURNED / LANES; i < (to); i += blockDim.x / LANES)
+// two jobs for each i side by side, of which `late` is the second
+#define EACH_PAIR_BY_LANES(i, late, from, to)                                                      \
+    for (long long job = TURNED / LANES; job < 2 * ((to) - (from)); job += blockDim.x / LANES)     \
+        if (const long long i = (from) + job / 2; true)                                            \
+            if (const bool late = job % 2; true)
+#define OF_PAIR(half, now, late, mine)                                                             \
+    const vec half = mine, now = other_of_pair(mine);
+#define FIRST_OF_PAIR if (lane == 0 && job % 2 == 0)
 #define SHARED(room) extern __shared__ double room[];
 #define WAIT __syncthreads();
+#define EXPECT(p) asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
 #endif
 
 typedef long long whole;
+
+// What a launch reads once.  PASSING: it leaves the caches to what is read again, which pays where
+// they cannot hold all.
+#if defined(PASSING) && !defined(SHIM)
+template <class T> DEVICE T once(const T *p) { return __ldcs(p); }
+#else
+template <class T> DEVICE T once(const T *p) { return *p; }
+#endif
+
+// stages of a step, where they are known beforehand
+#ifdef STAGES
+#define STAGES_OF(b) STAGES
+#else
+#define STAGES_OF(b) (b)->stages
+#endif
 
 // MIXED: elements and their tables are computed in single precision, which some cards are many times
 // faster at.  Positions, differences of positions and sums are not.
@@ -81,7 +110,7 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
-#define HAS_BETWEEN (HAS & 65536)  // momentum is damped
+#define HAS_BETWEEN (HAS & 65536)  // what acts between two steps
 #define HAS_STEADY (HAS & 131072)
 #define HAS_VISCOUS (HAS & 262144)
 #define HAS_MESHES (HAS & 524288)  // among the shapes
@@ -99,9 +128,13 @@ typedef double extent;  // also of those that change
 #define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
 enum { PLANE, SPHERE, HEMISPHERE, MESH };  // as kernels number shapes
-#define SUMS 4096
+#define SUMS 4096  // threads that add up rows; LAST: that add up what these found
+#define LAST 128
+#define BOOKS 4
 #define LEAF 4  // triangles of a leaf, as in kernels/names.py
+#define MOST_STAGES 15  // of a method of kicks and drifts
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
+enum { NOW, THIS_STEP };  // marks of what acts between steps
 
 // slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
 // e % LANES; far ends, or elements
@@ -172,6 +205,14 @@ DEVICE vec shuffled(vec a, int hop) {
     return make(
         __shfl_xor_sync(own, a.x, hop), __shfl_xor_sync(own, a.y, hop),
         __shfl_xor_sync(own, a.z, hop)
+    );
+}
+// of two rows side by side the other one's
+DEVICE vec other_of_pair(vec a) {
+    const unsigned both = (0xffffffffu >> (32 - 2 * LANES)) << (threadIdx.x % 32 / (2 * LANES) * 2 * LANES);
+    return make(
+        __shfl_xor_sync(both, a.x, LANES), __shfl_xor_sync(both, a.y, LANES),
+        __shfl_xor_sync(both, a.z, LANES)
     );
 }
 #endif

@@ -43,13 +43,13 @@ struct Far {
     real stiffness;
 };
 DEVICE Far far_end(const Springs *s, whole p) {
-    const unsigned named = s->rows.other[p];
+    const unsigned named = once(s->rows.other + p);
     Far r = {named, real(0.0)};
     if (HAS_PALETTE) {
         r.row = named & 0xffffff;
         r.stiffness = s->stiffness[named >> 24];
     } else {
-        r.stiffness = s->stiffness[p];
+        r.stiffness = once(s->stiffness + p);
     }
     return r;
 }
@@ -75,11 +75,11 @@ DEVICE vec spring_forces(
 ) {
     vec force = make(0.0, 0.0, 0.0);
     const bool some = HAS_YIELDS && lost && s->limit;
-#pragma unroll 4
+#pragma unroll 2
     for (ENTRIES(p, s->rows)) {
         const Far far = far_end(s, p);
         vec d = here - load(x, far.row);
-        real square = squared(d), rest = s->rest[p];
+        real square = squared(d), rest = once(s->rest + p);
         force = force - spring_scale(square, far.stiffness, rest, cubic) * d;
         if (some) {
             real limit = s->common < 0.0 ? s->limit[p] : s->common;
@@ -299,6 +299,20 @@ DEVICE bool drawn(const Body *b, whole i) {
         if (b->motion[p] >= 0) return true;
     }
     return false;
+}
+
+// ------------------------------------------------------------------ what shapes hold
+
+// from where a row is held, zero where it is free
+DEVICE vec held_apart(const Body *b, whole i, vec at) {
+    const double *told = b->held.told + TOLD * i;
+    const bool some = b->held.stiffness > 0.0 && told[HOLDER] >= 0.0;
+    return some ? at - make(told[0], told[1], told[2]) : make(0.0, 0.0, 0.0);
+}
+
+DEVICE double held_stored(const Body *b, whole i, vec at) {
+    vec d = held_apart(b, i, at);
+    return 0.5 * b->held.stiffness * dot(d, d);
 }
 
 // ------------------------------------------------------------------ loads

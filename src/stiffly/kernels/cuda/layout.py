@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 import weakref
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..cpu.laying_out import body_labels, both_ends, into_slots, slots_in_slices
 from ..names import (
     HEMISPHERE,
     GroupedBody,
@@ -42,16 +42,7 @@ class Slices:
 
     def __init__(self, near: np.ndarray, rows: int, lanes: int) -> None:
         """near (q,): the row of each entry."""
-        slice_ = WARP // lanes
-        counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
-        turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
-        self.start = np.concatenate([[0], np.cumsum(WARP * turns)]).astype(np.int64)
-        order = np.argsort(near, kind="stable")
-        first = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        rank = np.empty(near.size, dtype=np.int64)
-        rank[order] = np.arange(near.size) - np.repeat(first, counts)
-        place = lanes * (near % slice_) + rank % lanes
-        self.slots = self.start[near // slice_] + WARP * (rank // lanes) + place
+        self.start, self.slots = slots_in_slices(near, rows, lanes)
 
     def filled(self, values: np.ndarray, default: Any) -> np.ndarray:
         """values (q,) in their slots, and what fills the others."""
@@ -61,18 +52,32 @@ class Slices:
 
 
 class Directed:
-    """Springs or dashpots as both of their ends see them: entry e of the half list p lies at
-    slots[e] and, seen from the far end, at slots[e + half]."""
+    """Springs or dashpots as both of their ends see them: entry e lies at slots[e] and, seen from
+    the far end, at slots[e + half]; used (half,): where lists of such have it."""
 
-    def __init__(self, near: np.ndarray, far: np.ndarray, rows: int, lanes: int) -> None:
-        """What fills a slice is the last row, which is nothing."""
-        self.slices = Slices(np.concatenate([near, far]), rows, lanes)
-        other = np.concatenate([far, near]).astype(np.uint32)
-        self.other = self.slices.filled(other, np.uint32(rows - 1))
-        self.half = near.size
+    def __init__(self, ends: np.ndarray, used: np.ndarray, rows: int, lanes: int) -> None:
+        """ends (2, half).  What fills a slice is the last row, which is nothing."""
+        self.slices, self.used = Slices(ends.ravel(), rows, lanes), used
+        self.half = ends.shape[1]
+        self.near, self.far = self.slices.slots[: self.half], self.slices.slots[self.half :]
+        self.other = np.full(self.slices.start[-1], rows - 1, dtype=np.uint32)
+        every = np.arange(self.half, dtype=np.uint32)
+        for own, other in ((self.near, ends[1]), (self.far, ends[0])):
+            into_slots(other, every, own, self.other)
 
-    def filled(self, values: np.ndarray, default: float) -> np.ndarray:
-        return self.slices.filled(np.concatenate([values, values]), default)
+    @property
+    def size(self) -> int:
+        return self.other.size
+
+    def fill(self, made: np.ndarray, values: np.ndarray, default: float) -> None:
+        """With values of the list, and with what fills the other slots."""
+        made.fill(default)
+        for own in (self.near, self.far):
+            into_slots(values, self.used, own, made)
+
+    def listed(self, made: np.ndarray, values: np.ndarray) -> None:
+        """The way back: into the list."""
+        into_slots(made, self.near, self.used, values)
 
 
 class Held:
@@ -92,16 +97,12 @@ class Held:
         return self._known[key]
 
 
-def directed_springs(
-    held: Held, springs: GroupedSprings, lanes: int
-) -> tuple[Directed, np.ndarray]:
-    """As both ends see them, and which slots of the half lists are springs."""
+def directed_springs(held: Held, springs: GroupedSprings, lanes: int) -> Directed:
+    """As both ends see them: those slots of the half lists that are springs."""
 
-    def make() -> tuple[Directed, np.ndarray]:
-        rows = len(springs.start) - 1
-        used = np.flatnonzero(springs.stiffness)
-        near = np.repeat(np.arange(rows), np.diff(springs.start.astype(np.int64)))[used]
-        return Directed(near, springs.other[used].astype(np.int64), rows, lanes), used
+    def make() -> Directed:
+        used, ends = both_ends(springs.start, springs.other, springs.stiffness)
+        return Directed(ends, used, len(springs.start) - 1, lanes)
 
     return held.of(springs.other, f"directed {lanes}", make)
 
@@ -142,7 +143,7 @@ def has(held: Held, body: GroupedBody) -> int:
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
         len(body.alpha) > 1,
         palettes(held, body),
-        np.any(body.touches.kind == HEMISPHERE),
+        np.any(_kinds(body) == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
         body.between is not None,
@@ -153,11 +154,20 @@ def has(held: Held, body: GroupedBody) -> int:
     return sum(1 << k for k, some in enumerate(there) if some)
 
 
+def _kinds(body: GroupedBody) -> np.ndarray:
+    """Of all shapes."""
+    between = body.between
+    sides = [] if between is None else [between.held, between.projected]
+    return np.concatenate([body.touches.kind, *(own.kind for own in sides if own is not None)])
+
+
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
-    row its state, as the host has it, too, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), 4096 * 12
-    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
+    row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
+    between = 0 if body.between is None else 2 * 8 + 1
+    pairs = _bytes((body.steady, body.viscous))  # whose slices have more to fill
+    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -207,11 +217,8 @@ def blocks_of(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     if not is_local(body) or not own or yields(body) or body.solids:
         return NO_BLOCKS
     label = _bodies(body, own + led)
-    # by the first row of each
-    rank = np.unique(label[:own], return_index=True)[1].argsort().argsort()
-    if label.max() >= rank.size:
+    if label.max() > label[:own].max():
         return NO_BLOCKS
-    label = rank[label]
     if np.any(np.diff(label[:own]) < 0) or np.any(np.diff(label[own:]) < 0):
         return NO_BLOCKS
     rows = np.bincount(label[:own])
@@ -242,11 +249,10 @@ def _seen(body: GroupedBody, own: np.ndarray, led: np.ndarray) -> tuple[np.ndarr
     if rows - 1 == led[-1]:
         return np.zeros(len(own), dtype=np.int64), _NONE[:0]
     for springs in (body.linear, body.cubic):
-        far = springs.other.astype(np.int64)
-        near = np.repeat(np.arange(len(springs.start) - 1), np.diff(springs.start.astype(np.int64)))
+        near, far = both_ends(springs.start, springs.other, springs.stiffness)[1].astype(np.int64)
         # a spring is listed by one of its ends
         near, far = np.minimum(near, far), np.maximum(near, far)
-        some = (springs.stiffness != 0.0) & (near < led[-1]) & (far >= led[-1])
+        some = (near < led[-1]) & (far >= led[-1])
         near, far = near[some], far[some]
         of_own = np.searchsorted(own, near, side="right")
         of_led = np.searchsorted(led, near, side="right")
@@ -260,7 +266,7 @@ def _turns(held: Held, springs: GroupedSprings, blocks: Blocks) -> int:
     """Springs of a thread at most."""
     if not springs.other.size:
         return 0
-    start = directed_springs(held, springs, blocks.lanes)[0].slices.start
+    start = directed_springs(held, springs, blocks.lanes).slices.start
     return int(np.diff(start).max(initial=0)) // WARP
 
 
@@ -276,23 +282,16 @@ def _room(body: GroupedBody, blocks: Blocks, entry: int) -> int:
 
 
 def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
-    """(rows,): to which body each row belongs that moves or is led."""
-    graph = sp.csr_matrix((rows, rows), dtype=np.int8)
-    for springs in (body.linear, body.cubic):
-        start, other = springs.start[: rows + 1].astype(np.int64), springs.other.astype(np.int64)
-        other, near = other[: start[-1]], np.repeat(np.arange(rows), np.diff(start))
-        other = np.where((springs.stiffness[: start[-1]] != 0.0) & (other < rows), other, near)
-        graph = graph + sp.csr_matrix(
-            (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
-        )
-    pairs = body.steady.corners if body.steady else np.empty((0, 2), dtype=np.uint32)
-    for corners in (body.faces.corners, body.tets.corners, pairs):
-        others = np.arange(1, corners.shape[1])
-        i, j = (corners[:, k].ravel() for k in (np.zeros_like(others), others))
-        some = (i < rows) & (j < rows)
-        ones = np.ones(np.count_nonzero(some), dtype=np.int8)
-        graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
-    return connected_components(graph, directed=False)[1]
+    """(rows,): to which body each row belongs that moves or is led, by their first rows."""
+    every = (both_ends(s.start, s.other, s.stiffness)[1] for s in (body.linear, body.cubic))
+    tied = [ends.T for ends in every]
+    pairs = [body.steady.corners] if body.steady else []
+    for corners in (body.faces.corners, body.tets.corners, *pairs):
+        tied += [corners[:, [0, k]] for k in range(1, corners.shape[1])]
+    row = np.arange(int(body.groups.first[-1]))
+    row[rows:] = -1
+    couples = np.concatenate(tied, dtype=np.uint32, casting="unsafe")
+    return body_labels(np.ascontiguousarray(couples), row, rows)
 
 
 def is_local(body: GroupedBody) -> bool:
@@ -323,7 +322,10 @@ class Fields:
         self.pointer(self._held.of(array, f"{dtype}", lambda: self._put(array, dtype)))
 
     def _put(self, array: np.ndarray, dtype: Any) -> Any:
-        return self._card.put(np.ascontiguousarray(array, dtype=dtype))
+        def fill(staged: np.ndarray) -> None:
+            staged[:] = array.ravel()
+
+        return self._card.sent(array.size, dtype, fill)
 
     def slices(self, slices: Slices, other: np.ndarray) -> None:
         self.array(slices.start, np.int64)
@@ -332,34 +334,45 @@ class Fields:
     def springs(self, springs: GroupedSprings, rest: Any, named: bool, extent: Any) -> None:
         """rest: on the card, where it changes; named: far ends say which stiffness it is; extent:
         the type of rest lengths."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
-
-        def filled(values: np.ndarray, default: float) -> np.ndarray:
-            return self._held.of(
-                values, f"filled {self._lanes}", lambda: directed.filled(values[used], default)
-            )
+        directed = directed_springs(self._held, springs, self._lanes)
 
         self.slices(directed.slices, self._named(springs) if named else directed.other)
         colors = palette(self._held, springs) if named else None
-        self.array(colors[0] if colors else filled(springs.stiffness, 0.0), self._real)
+        if colors:
+            self.array(colors[0], self._real)
+        else:
+            self._filled(directed, springs.stiffness, 0.0, self._real)
         if rest is None:
-            self.array(filled(springs.rest, 1.0), extent)
+            self._filled(directed, springs.rest, 1.0, extent)
             self.numbers(0, 0)
         else:
             self.pointer(rest)
-            self.array(filled(springs.limit, np.inf))
-            self.array(filled(springs.share, 0.0))  # of which each end keeps half
+            self._filled(directed, springs.limit, np.inf)
+            self._filled(directed, springs.share, 0.0)  # of which each end keeps half
         self.numbers(float(springs.common), directed.half)
+
+    def _filled(
+        self, directed: Directed, values: np.ndarray, default: float, dtype: Any = np.float64
+    ) -> None:
+        """A pointer to values of springs or dashpots as their ends see them."""
+
+        def sent() -> Any:
+            fill = partial(directed.fill, values=values, default=default)
+            return self._card.sent(directed.size, dtype, fill)
+
+        self.pointer(self._held.of(values, f"filled {self._lanes} {dtype}", sent))
 
     def _named(self, springs: GroupedSprings) -> np.ndarray:
         """Far ends, with the numbers of stiffnesses in their highest bytes."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
+        directed = directed_springs(self._held, springs, self._lanes)
         known = palette(self._held, springs)
         assert known is not None
 
         def make() -> np.ndarray:
-            both = np.concatenate([known[1][used]] * 2)
-            return directed.other | directed.slices.filled(both << np.uint32(ROW_BITS), 0)
+            made = np.empty(directed.size, dtype=np.uint32)
+            directed.fill(made, known[1] << np.uint32(ROW_BITS), 0)
+            made |= directed.other
+            return made
 
         return self._held.of(springs.stiffness, f"named {self._lanes}", make)
 
@@ -369,7 +382,9 @@ class Fields:
 
         def make() -> tuple[Slices, np.ndarray]:
             count, most = corners.shape
-            slices = Slices(corners.astype(np.int64).ravel(), rows, self._lanes)
+            slices = Slices(
+                np.ascontiguousarray(corners, dtype=np.uint32).ravel(), rows, self._lanes
+            )
             named = (4 * np.arange(count)[:, None] + np.arange(most)).astype(np.uint32)
             # what fills a slice is the element behind the last, which is not there
             return slices, slices.filled(named.ravel(), np.uint32(4 * count))
@@ -392,17 +407,18 @@ class Fields:
         self.numbers(len(tets.corners))
 
     def dashpots(self, dashpots: Any, rows: int) -> None:
-        near, far = dashpots.corners.astype(np.int64).reshape(-1, 2).T
+        corners = dashpots.corners
         directed = self._held.of(
-            dashpots.corners,
-            f"directed {self._lanes}",
-            lambda: Directed(near, far, rows, self._lanes),
+            corners, f"directed {self._lanes}", lambda: self._directed(corners, rows)
         )
         self.slices(directed.slices, directed.other)
-        values = dashpots.coefficient
-        kind = f"filled {self._lanes}"
-        self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
+        self._filled(directed, dashpots.coefficient, 0.0)
         self.numbers(len(dashpots.coefficient))
+
+    def _directed(self, corners: np.ndarray, rows: int) -> Directed:
+        """Of pairs (m, 2) that are not listed by rows."""
+        ends = np.ascontiguousarray(corners.reshape(-1, 2).T, dtype=np.uint32)
+        return Directed(ends, np.arange(ends.shape[1], dtype=np.uint32), rows, self._lanes)
 
     def solids(self, solids: tuple[Solid | None, ...] | None, rows: int) -> None:
         """A table of structs Solid of mesh.cu, and the memory of rows."""
@@ -434,13 +450,15 @@ class Fields:
         if pairs is None:
             self.numbers(0, 0, 0, 0)
             return
-        near, far = pairs.corners.astype(np.int64).T
 
         def make() -> tuple[Directed, np.ndarray]:
-            directed = Directed(near, far, rows, self._lanes)
-            turned = pairs.blocks.transpose(0, 2, 1)  # seen from the far end
-            both = np.concatenate([pairs.blocks, turned]).reshape(-1, 9).T
-            return directed, np.array([directed.slices.filled(own, 0.0) for own in both])
+            directed, numbers = self._directed(pairs.corners, rows), pairs.blocks.reshape(-1, 9)
+            blocks = np.zeros((9, directed.size))
+            for k, made in enumerate(blocks):
+                turned = 3 * (k % 3) + k // 3  # as it is seen from the far end
+                into_slots(numbers[:, k].copy(), directed.used, directed.near, made)
+                into_slots(numbers[:, turned].copy(), directed.used, directed.far, made)
+            return directed, blocks
 
         directed, blocks = self._held.of(pairs.corners, f"pairs {self._lanes}", make)
         self.slices(directed.slices, directed.other)

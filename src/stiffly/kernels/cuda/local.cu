@@ -34,7 +34,7 @@ __constant__
 // loop takes of it; GRAM: changes_k . yields_m
 enum { STATE, LEFT, STEP, NORM, SIZE, SLOPE, EVALUATED, SOLVED, TAKEN, MET, TROUBLE, QUICK };
 enum { PAIRED = 12, PAIRS, ORDER, SHARE = ORDER + SLOTS, GRAM = SHARE + SLOTS };
-enum { GOES_ON, LAST, CONVERGED, STOPPED };  // states
+enum { GOES_ON, ENDED, CONVERGED, STOPPED };  // states
 #define NUMBER(name) local.numbers[name]
 #define WHILE_IT_GOES_ON                                                                           \
     if (NUMBER(STATE) != GOES_ON) return;
@@ -122,7 +122,7 @@ KERNEL local_start() {
 }
 
 KERNEL local_move() {
-    if (NUMBER(STATE) > LAST) return;
+    if (NUMBER(STATE) > ENDED) return;
     BODY EACH_ROW(i, b->own) {
         const whole j = b->place[i];
         stand(b, i, j, three(local.d, j) - NUMBER(STEP) * three(local.z, j));
@@ -191,7 +191,7 @@ DEVICE void turn(const Sums<2> &sum) {
     NUMBER(SLOPE) = slope;
     NUMBER(SOLVED) += 1.0;
     // else the end is evaluated, too
-    if (NUMBER(LEFT) == 0.0 && NUMBER(TROUBLE) == 0.0) NUMBER(STATE) = LAST;
+    if (NUMBER(LEFT) == 0.0 && NUMBER(TROUBLE) == 0.0) NUMBER(STATE) = ENDED;
 }
 
 // |r'|^2, r'.z, |M d'|^2

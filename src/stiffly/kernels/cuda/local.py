@@ -28,7 +28,7 @@ STATE, LEFT, STEP, NORM, SIZE, _, EVALUATED, SOLVED, _, _, TROUBLE, QUICK, _, PA
 ORDER = 14
 GRAM = ORDER + 2 * SLOTS
 NUMBERS = GRAM + SLOTS**2
-GOES_ON, LAST, CONVERGED, STOPPED = range(4)  # states
+GOES_ON, ENDED, CONVERGED, STOPPED = range(4)  # states
 STAGE = Scheme(1, True, {})  # a time, and nothing that moves by itself
 
 
@@ -79,15 +79,11 @@ class Iterations:
     def __init__(self, card: Any, steps: Steps) -> None:
         self._card, self._steps = card, steps
         self._bodies: list[_Body] = []
-        self._told: tuple[_Body, TimeTables] | None = None  # whose body kernels read
 
     def sail(self, problem: Problem, tree: Tree, count: int) -> Sailed:
         """From the guess on, `count` iterations at most."""
         own = self._lying(problem)
-        told = self._told
-        if told is None or told[0] is not own or told[1] is not problem.tables or own.old(problem):
-            own.at_time(problem)
-            self._told = own, problem.tables
+        own.at_time(problem)
         return own.sail(problem, tree, count)
 
     def _lying(self, problem: Problem) -> _Body:
@@ -114,13 +110,9 @@ class _Body(OnCard):
         self._held_at: tuple[Any] | None = None
         self._knows: tuple[Array, Any] | None = None
 
-    def old(self, problem: Problem) -> bool:
-        """Whether held particles stand elsewhere: other runs may hold them so."""
-        return self._held_at is None or self._held_at[0] is not problem.held
-
     def at_time(self, problem: Problem) -> None:
         state = None
-        if self.old(problem):
+        if self._held_at is None or self._held_at[0] is not problem.held:
             x, v = problem.rows()
             state, self._held_at = [x, v, np.zeros((self._own, 3))], (problem.held,)
         self.take(problem.tables, STAGE, 1.0, state)
@@ -200,7 +192,7 @@ class _Body(OnCard):
     def _told(self, found: Array, tree: Tree, problem: Problem) -> Sailed:
         d, e, own, _ = self._vectors
         state, pairs = int(found[STATE]), []
-        d, left = self.host(e if state == LAST else d), None
+        d, left = self.host(e if state == ENDED else d), None
         if state == STOPPED:
             left = self.host(own if problem.quick else tree.b)
             pairs = self._paired(found, left.size)

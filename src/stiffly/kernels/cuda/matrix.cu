@@ -81,7 +81,7 @@ template <int W_, int P_> struct Numbers {
     enum { W = W_, P = P_, N = W_ * P_ };
     DEVICE void diagonal(few<N> &sum, whole i, const double *x) {}
     DEVICE void entry(few<N> &sum, whole p, const few<N> &r) {
-        const double d = job.values[p];
+        const double d = once(job.values + p);
 #pragma unroll
         for (int k = 0; k < N; ++k) sum.v[k] += d * r.v[k];
     }
@@ -94,7 +94,7 @@ template <int P_> struct Blocks {
     DEVICE void entry(few<N> &sum, whole p, const few<N> &r) {
 #pragma unroll
         for (int k = 0; k < 9; ++k) {
-            const double d = job.values[k * job.slots + p];
+            const double d = once(job.values + k * job.slots + p);
 #pragma unroll
             for (int c = 0; c < P; ++c) sum.v[k / 3 * P + c] += d * r.v[k % 3 * P + c];
         }
@@ -117,7 +117,8 @@ template <int P_> struct Bars {
     }
     DEVICE void entry(few<N> &sum, whole p, const few<N> &r) {
         const double *e = job.values + p;
-        const double a = e[0], x = e[job.slots], y = e[2 * job.slots], z = e[3 * job.slots];
+        const double a = once(e), x = once(e + job.slots), y = once(e + 2 * job.slots);
+        const double z = once(e + 3 * job.slots);
 #pragma unroll
         for (int c = 0; c < P; ++c) {
             const double along = x * r.v[c] + y * r.v[P + c] + z * r.v[2 * P + c];
@@ -134,7 +135,7 @@ template <class K> DEVICE few<K::N> share(whole i, int lane, const double *x) {
     few<K::N> sum = {};
     if (lane == 0) matrix.diagonal(sum, i, x);
 #pragma unroll 2
-    for (ENTRIES(p, job.near)) matrix.entry(sum, p, row<K::N>(x, job.near.other[p]));
+    for (ENTRIES(p, job.near)) matrix.entry(sum, p, row<K::N>(x, once(job.near.other + p)));
     return sum;
 }
 
@@ -165,10 +166,13 @@ template <class K> DEVICE void term(whole later) {
         FIRST_LANE {
             for (int n = 0; n < K::N; ++n) z[K::N * i + n] = sum.v[n];
         }
-        EACH_LANE(j, job.outs) {
+        const bool second = k & 1;  // of two terms, which go into the sums together
+        if (second || k + 1 == job.count) EACH_LANE(j, job.outs) {
 #pragma unroll
             for (int w = 0; w < K::W; ++w) {
                 double more = 0.0;
+                for (int p = 0; second && p < K::P; ++p)
+                    more += (c - job.outs * K::P)[K::P * j + p] * here.v[K::P * w + p];
                 for (int p = 0; p < K::P; ++p) more += c[K::P * j + p] * sum.v[K::P * w + p];
                 job.out[(K::W * i + w) * job.outs + j] += more;
             }

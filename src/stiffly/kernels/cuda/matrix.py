@@ -44,6 +44,11 @@ class Matrix(NamedTuple):
     words: tuple[int, ...]
     alive: tuple[Any, ...]
 
+    @property
+    def bytes(self) -> int:
+        """That a product reads once."""
+        return sum(array.nbytes for array in self.alive if array is not None)
+
 
 class _Laid(NamedTuple):
     """A pattern in slices: start, other and entry (slots,), which entry lies where."""
@@ -64,7 +69,7 @@ class Matrices:
 
     def __init__(self, card: Any) -> None:
         self._card, self._held = card, Held()
-        self._units: dict[tuple[str, int, int], Callable[[], None]] = {}
+        self._units: dict[tuple[str, int, Any], Callable[[], None]] = {}
         self._done: Any = None
 
     def lacks(self, entries: Any, size: int) -> str:
@@ -193,7 +198,9 @@ class Matrices:
         """Kernels of these texts, which know the matrix from now on."""
         if self._done is None:
             self._done = self._card.put(np.zeros(1, dtype=np.int64))
-        launch = self._card.loaded(lanes_for(matrix.rows), 0, texts=texts)
+        large = matrix.bytes > self._card.cache
+        defined = ("PASSING",) if large else ()
+        launch = self._card.loaded(lanes_for(matrix.rows), 0, texts, defined)
         words = [*matrix.words, *(recurrence or (0, 0, 0, 0, 0, 0, 0.0, 0.0))]
         launch.define(packed([*words, self._card.pointer(self._done)]), "job")
         return launch
@@ -235,7 +242,7 @@ class Matrices:
                 launch(name, rows, later)
             launch("tick", 1, UNIT)
 
-        key = name, rows, lanes_for(rows)
+        key = name, rows, launch
         if key not in self._units:
             self._units[key] = self._card.recorded(job)
         return self._units[key]

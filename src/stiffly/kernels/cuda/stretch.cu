@@ -32,9 +32,9 @@ struct Row {
 
 // v += k_0 h a, x += d_s h v, and the velocity that the next kick will lead to
 DEVICE void drift_row(const Body *b, whole s, Row *r) {
-    if (s == 0) r->v = r->v + (b->kicks[0] * b->h) * r->a;
-    r->x = r->x + (b->drifts[s] * b->h) * r->v;
-    r->ahead = r->v + (b->kicks[s + 1] * b->h) * r->a;
+    if (s == 0) r->v = r->v + b->kick[0] * r->a;
+    r->x = r->x + b->drift[s] * r->v;
+    r->ahead = r->v + b->kick[s + 1] * r->a;
 }
 
 KERNEL drift(whole later, whole s) {
@@ -63,7 +63,7 @@ KERNEL drift(whole later, whole s) {
 // Nystrom methods: x_s = x + c_s h v + h^2 sum Abar_sj a_j, ahead = v + h sum A_sj a_j; s > 0
 KERNEL stage(whole later, whole s) {
     BODY EACH_ROW(i, b->led) {
-        bool last = s + 1 == b->stages;
+        bool last = s + 1 == STAGES_OF(b);
         if (i < b->own) {
             if (s == 1) {  // the last step has ended here
                 store(b->x0, i, load(b->x, i));
@@ -72,8 +72,8 @@ KERNEL stage(whole later, whole s) {
             vec way = make(0.0, 0.0, 0.0), faster = way, v = load(b->v, i);
             for (whole j = 0; j < s; ++j) {
                 vec a = load(b->staged + 4 * b->rows * j, i);
-                way = way + b->Abar[s * b->stages + j] * a;
-                if (b->powers || last) faster = faster + b->A[s * b->stages + j] * a;
+                way = way + b->Abar[s * STAGES_OF(b) + j] * a;
+                if (b->powers || last) faster = faster + b->A[s * STAGES_OF(b) + j] * a;
             }
             store(b->x, i, load(b->x0, i) + (b->c[s] * b->h) * v + (b->h * b->h) * way);
             store(b->ahead, i, v + b->h * faster);
@@ -242,6 +242,7 @@ DEVICE void keep(const Body *b, whole i, const Row *r) {
 KERNEL settle(whole later) {
     BODY EACH_ROW(i, b->own) {
         b->books[4 * i + TOUCHING] = 0.0;
+        if (HAS_BETWEEN && i == 0) b->marks[NOW] = b->marks[THIS_STEP] = 0;
         if (HAS_TOUCHES || HAS_TIES) {
             whole n = *b->done + later;
             Row r = kept(b, i);
@@ -285,10 +286,10 @@ DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
 // v += k_s h a, or what a Nystrom method keeps of a stage
 DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
     if (!b->staged) {
-        store(b->v, i, load(b->v, i) + (b->kicks[s + 1] * b->h) * a);
+        store(b->v, i, load(b->v, i) + b->kick[s + 1] * a);
     } else {
         store(b->staged + 4 * b->rows * s, i, a);
-        if (s + 1 == b->stages) store(b->v, i, load(b->ahead, i));
+        if (s + 1 == STAGES_OF(b)) store(b->v, i, load(b->ahead, i));
     }
 }
 
@@ -296,6 +297,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
     if (HAS_TIES) force = force + tie_forces(b, i, place, at);
+    if (HAS_BETWEEN) force = force - b->held.stiffness * held_apart(b, i, at);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -322,12 +324,14 @@ DEVICE void finish_there(const Body *b, whole i, whole n, Row *r, const Load *lo
     }
 }
 
-// ends a stage, unless it is done `again`; flip: positions lie in y
+// ends a stage, unless it is done `again`, by 2 where something has been put elsewhere; flip:
+// positions lie in y
 KERNEL accelerate(whole later, whole s, whole again, whole flip) {
-    BODY EACH_ROW_BY_LANES(i, b->own) {
+    BODY if (HAS_BETWEEN && again == 2 && !b->marks[THIS_STEP]) return;
+    EACH_ROW_BY_LANES(i, b->own) {
         whole n = *b->done + later;
         const double *x = flip ? b->y : b->x;
-        const bool last = !again && s + 1 == b->stages;
+        const bool last = !again && s + 1 == STAGES_OF(b);
         Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};  // springs yield at the end of a step
         vec OF_LANES(
             force, elastic(b, i, lane, x, HAS_YIELDS && last ? &gone : nullptr) +
@@ -338,7 +342,7 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
             Row r;
             r.x = load(x, i);
             r.ahead = load(b->ahead, i);
-            r.a = pulled(b, i, n + again, force, r.x, r.ahead);
+            r.a = pulled(b, i, again ? n + 1 : n, force, r.x, r.ahead);
             if (!again) end_stage(b, i, s, r.a);
             if (last) {
                 r.v = load(b->v, i);
@@ -360,9 +364,9 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
 
 // Where rows know nothing of each other but where they are, and no support leads any: a stage and
 // the drift of the next one in one pass, which goes to the other of two arrays of positions.
-KERNEL leap(whole later, whole s, whole flip) {
+LEAN_KERNEL leap(whole later, whole s, whole flip) {
     BODY EACH_ROW_BY_LANES(i, b->own) {
-        whole n = *b->done + later, next = s + 1 == b->stages ? 0 : s + 1;
+        whole n = *b->done + later, next = s + 1 == STAGES_OF(b) ? 0 : s + 1;
         const double *x = flip ? b->y : b->x;
         const bool ledger = HAS_POWERS && b->powers;
         Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};
@@ -375,7 +379,7 @@ KERNEL leap(whole later, whole s, whole flip) {
             r.ahead = ledger ? load(b->ahead, i) : r.v;
             if (ledger) force = force + row_loads(b, i, entry_of(b, n, s), r.ahead).force;
             r.a = pulled(b, i, n, force, r.x, r.ahead);
-            r.v = r.v + (b->kicks[s + 1] * b->h) * r.a;
+            r.v = r.v + b->kick[s + 1] * r.a;
             if (!next) {
                 finish_there(b, i, n, &r, &gone);
                 if (ledger) {
@@ -411,6 +415,7 @@ KERNEL gather(const double *x, const double *v, const double *a) {
 KERNEL begin() {
     BODY EACH_ROW(i, b->rows) {
         if (i == 0) *b->done = 0;
+        if (HAS_BETWEEN && i == 0) b->settled[0] = b->settled[1] = 0.0;
         if (i >= b->own && i < b->led) lead(b, i, 0, b->x, b->v);
         store(b->ahead, i, load(b->v, i));
         store(b->x0, i, load(b->x, i));
@@ -457,6 +462,7 @@ template <typename real> DEVICE void shown(whole which, real *out, const unsigne
         if (which == 2) {
             vec f = make(0.0, 0.0, 0.0);
             if (HAS_TOUCHES && i < b->own) f = contact_forces(b, i, *b->done, x);
+            if (HAS_BETWEEN && i < b->own) f = f - b->held.stiffness * held_apart(b, i, x);
             out[j] = sqrt(dot(f, f));
         } else {
             const vec a = which == 0 ? x : v;

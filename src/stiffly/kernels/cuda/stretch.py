@@ -7,13 +7,14 @@ name, and repeats what it has seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from . import layout
 from .between import Acting
 from .layout import (
@@ -39,8 +40,11 @@ TEXTS = (
     *("energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
-SUMS = 4096  # of common.cu
-LINES, FINITE = 10, 9  # of energies.cu
+SUMS, LAST, MOST_STAGES = 4096, 128, 15  # of common.cu
+BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
+TABLES = "supports", "surfaces", "winds", "forces", "leads"
+METHOD = "c", "Abar", "A"
+ALIGNED = 4  # doubles, as rows of tables are read
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -57,6 +61,7 @@ class Steps:
         self._last: OnCard | None = None
         self._other: OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
+        self._scheme: Scheme | None = None  # the last one
 
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
@@ -68,8 +73,15 @@ class Steps:
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
-        scheme = Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
+        scheme = self._known(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
+
+    def _known(self, stages: int, nystrom: bool, numbers: dict[str, np.ndarray]) -> Scheme:
+        """The very same one as long as it is the same."""
+        known = self._scheme
+        if known is None or not known.of(numbers):
+            known = self._scheme = Scheme(stages, nystrom, numbers)
+        return known
 
     def holds(self, kept: Any) -> bool:
         """Whether this is where the last steps have ended."""
@@ -87,7 +99,7 @@ class Steps:
         c, Abar, A, h, end, count, *state, _ = given
         used = end + 1
         numbers = {"c": c[:used], "Abar": Abar[:used, :used], "A": A[:used, :used]}
-        scheme = Scheme(used, True, numbers)
+        scheme = self._known(used, True, numbers)
         return self._run(body, tables, scheme, float(h), count, state)
 
     def _run(
@@ -109,7 +121,7 @@ class Steps:
         own.run(count)
         if ahead is not None:
             own.give(state)
-        return own.totals()
+        return own.ended(ahead is None)
 
     def _lying(self, body: GroupedBody, x: Any, scheme: Scheme) -> OnCard:
         """The body on the card, from now on the last one."""
@@ -134,9 +146,9 @@ class Kept:
 
     def __init__(self, steps: Steps, own: OnCard) -> None:
         self._steps, self._own = steps, own
-        self._arrays, self._rests = own.copied()
+        self._arrays, self._memory = own.copied()
         self._host: dict[int, np.ndarray] = {}
-        self._lines: np.ndarray | None = None
+        self._lines = own.lines
 
     def _array(self, k: int) -> np.ndarray:
         if k not in self._host:
@@ -163,35 +175,29 @@ class Kept:
     def of(self, body: GroupedBody) -> bool:
         return self._own.body is body
 
-    def fill_rests(self) -> None:
-        """Rest lengths of springs that yield, into the arrays of their body."""
-        self._own.fill_rests(self._rests)
+    def fill_memory(self) -> None:
+        """Rest lengths of springs that yield, and what is held, into the arrays of their body."""
+        self._own.fill_memory(self._memory)
 
     def shown(
-        self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
-    ) -> Any:
+        self,
+        names: Sequence[str],
+        begun: Callable[[], tuple[np.ndarray, np.ndarray]],
+        single: bool,
+    ) -> list[np.ndarray] | None:
         """As users number particles, until they are asked for twice more; begun(): positions (N, 3)
         of all to begin with, and who each row is.  single: rounded there, so that half of the bytes
         have to come.  None where the card has done something else since."""
         if not self._steps.holds(self):
             return None
-        return self._own.shown(SHOWN.index(name), begun, single)
+        return self._own.shown([SHOWN.index(name) for name in names], begun, single)
 
-    def lines(self) -> np.ndarray | None:
-        """What `energies` sums; None where the card has done something else since and nobody had
-        asked."""
-        if self._lines is None and self._steps.holds(self):
-            self._lines = self._own.energies()
-        return self._lines
+    def energies(self) -> EnergyLines:
+        return EnergyLines(*self._lines[: len(EnergyLines._fields)].tolist())
 
-    def energies(self) -> EnergyLines | None:
-        lines = self.lines()
-        return None if lines is None else EnergyLines(*lines[: len(EnergyLines._fields)].tolist())
-
-    def product(self) -> float | None:
+    def product(self) -> float:
         """x . v, finite where all of them are."""
-        lines = self.lines()
-        return None if lines is None else float(lines[FINITE])
+        return float(self._lines[FINITE])
 
 
 class Scheme(NamedTuple):
@@ -200,6 +206,13 @@ class Scheme(NamedTuple):
     stages: int
     nystrom: bool
     numbers: dict[str, np.ndarray]
+
+    def of(self, numbers: dict[str, np.ndarray]) -> bool:
+        """Whether these are its own."""
+        if numbers.keys() != self.numbers.keys():
+            return False
+        pairs = ((own, self.numbers[name]) for name, own in numbers.items())
+        return all(a is b or np.array_equal(a, b) for a, b in pairs)
 
 
 class OnCard:
@@ -232,12 +245,18 @@ class OnCard:
         fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
-        self._fixed, self._tables = fixed, {}
+        self._fixed, self._tables = fixed, card.zeros(ALIGNED)
+        # what the struct was last filled from, and with
+        self._taken: tuple[TimeTables, Scheme, float] | None = None
+        self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        kinds = self._lanes, has(held, body), self._blocks.threads, self.texts, mixed
-        self._launch = card.loaded(*kinds)
-        self._sums, self._lines = card.zeros(4 * SUMS), None
+        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        self._launch = card.loaded(self._lanes, has(held, body), self.texts, defined)
+        self.lines = np.zeros(LINES)  # energies where the last steps have ended
+        self._sums = card.zeros(BOOKS * SUMS)
+        self._lines: tuple[Any, Any, Any] | None = None
+        self._end: Callable[[], None] | None = None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
@@ -250,62 +269,79 @@ class OnCard:
     def _room(self, springs: GroupedSprings) -> Any:
         if not springs.limit.size:
             return None
-        return self._card.zeros(self._directed(springs)[0].other.size)
+        return self._card.zeros(self._directed(springs).other.size)
 
-    def _directed(self, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+    def _directed(self, springs: GroupedSprings) -> Directed:
         return directed_springs(self._held, springs, self._lanes)
-
-    def _table(self, name: str, array: Any) -> Any:
-        """On the card: where the last one of its size was."""
-        array = np.ascontiguousarray(array, dtype=np.float64).ravel()
-        kept = self._tables.get(name)
-        if kept is None or kept.size != max(1, array.size):
-            kept = self._tables[name] = self._card.zeros(max(1, array.size))
-        if array.size:
-            self._card.copy(array, kept)
-        return kept
-
-    def _pointer(self, name: str, array: Any) -> int:
-        return self._card.pointer(self._table(name, array))
 
     def take(
         self, tables: TimeTables, scheme: Scheme, h: float, state: list[np.ndarray] | None
     ) -> None:
         """state: x, v, a, ahead; None: where the last steps have ended."""
-        words = list(self._fixed.words)
-        for name in ("supports", "surfaces", "winds", "forces", "leads"):
-            words.append(self._pointer(name, getattr(tables, name)))
-        known = [t.shape[1] for t in (tables.supports, tables.winds, tables.forces) if len(t)]
-        words += [known[0] if known else 0, tables.surfaces.shape[1]]
-        words += self._tied(tables.ties)
-        for name in ("kicks", "drifts", "c", "Abar", "A"):
-            own = scheme.numbers.get(name)
-            words.append(0 if own is None else self._pointer(name, own))
-        first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
-        words += [scheme.stages, first, half, h]
-        words.append(0 if self._staged is None else self._card.pointer(self._staged))
-        words += self._acting.words(h)
-        self._launch.define(packed(words))
+        if not self._is_taken(tables, scheme, h):
+            words = self._filled(tables, scheme, h)
+            if not np.array_equal(words, self._words):
+                self._words = words
+            self._taken = tables, scheme, h
+        self._launch.define(self._words)
         if state is not None:
             self._put(state)
         self._launch("begin", self._rows)
 
-    def _tied(self, ties: Ties) -> list[int]:
-        """Pointers to ties; which rows have some rarely changes."""
-        self._ties = ties  # what is kept of an array on the card lives as long as the host has it
-        held, card = self._held, self._card
+    def _is_taken(self, tables: TimeTables, scheme: Scheme, h: float) -> bool:
+        """Tables of time and all: they stay as they are."""
+        if self._taken is None or scheme is not self._taken[1] or h != self._taken[2]:
+            return False
+        return all(a is b for a, b in zip(tables, self._taken[0], strict=True))
 
-        def numbers(array: np.ndarray) -> int:
-            put = held.of(array, "ties", lambda: card.put(array if array.size else np.zeros(1)))
-            return card.pointer(put)
+    def _filled(self, tables: TimeTables, scheme: Scheme, h: float) -> np.ndarray:
+        """The struct that kernels read."""
+        ties = tables.ties
+        moved = ties.stiffness, ties.here, ties.home
+        numbers = [scheme.numbers.get(name) for name in METHOD]
+        lie = self._lying([*(getattr(tables, name) for name in TABLES), *moved, *numbers])
+        words = [*self._fixed.words, *lie[: len(TABLES)]]
+        known = [t.shape[1] for t in (tables.supports, tables.winds, tables.forces) if len(t)]
+        words += [known[0] if known else 0, tables.surfaces.shape[1]]
+        begin, motion = self._tied(ties.start), self._tied(ties.motion)
+        words += [begin, *lie[len(TABLES) : -len(METHOD)], motion]
+        for name in ("kicks", "drifts"):
+            ways, own = np.zeros(MOST_STAGES + 1), scheme.numbers.get(name, np.empty(0))
+            ways[: len(own)] = h * own
+            words += ways.tolist()
+        words += lie[-len(METHOD) :]
+        first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
+        words += [scheme.stages, first, half, h]
+        words.append(0 if self._staged is None else self._card.pointer(self._staged))
+        return packed([*words, *self._acting.words(h)])
 
-        moved = [self._pointer(n, getattr(ties, n)) for n in ("stiffness", "here", "home")]
-        return [numbers(ties.start), *moved, numbers(ties.motion)]
+    def _lying(self, arrays: list[np.ndarray | None]) -> list[int]:
+        """Pointers to copies of them, 0 for none: behind one another on the card, brought there at
+        once."""
+        sizes = [0 if a is None else max(ALIGNED, -(-a.size // ALIGNED) * ALIGNED) for a in arrays]
+        begin = np.concatenate([[0], np.cumsum(sizes)])
+        joined = np.zeros(begin[-1])
+        for array, at in zip(arrays, begin.tolist(), strict=False):
+            if array is not None:
+                joined[at : at + array.size] = array.ravel()
+        if self._tables.size < joined.size:
+            self._tables = self._card.zeros(joined.size)
+        self._card.copy(joined, self._tables[: joined.size])
+        place = self._card.pointer(self._tables)
+        pairs = zip(arrays, begin.tolist(), strict=False)
+        return [0 if array is None else place + 8 * at for array, at in pairs]
+
+    def _tied(self, array: np.ndarray) -> int:
+        """Which rows have ties rarely changes."""
+        card = self._card
+        put = self._held.of(array, "ties", lambda: card.put(array if array.size else np.zeros(1)))
+        return card.pointer(put)
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            directed, used = self._directed(springs)
-            self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
+            directed = self._directed(springs)
+            self._card.fill(rest, partial(directed.fill, values=springs.rest, default=1.0))
+        self._acting.put()
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
@@ -323,61 +359,107 @@ class OnCard:
         self._launch("scatter", self._own, *self._given)
         for host, device in zip(state, self._given, strict=True):
             host[: self._own] = self._card.host(device).reshape(-1, 3)[: self._own]
-        self.fill_rests([rest for _, rest in self._yielding()])
+        self.fill_memory(self._memory)
 
-    def fill_rests(self, rests: list[Any]) -> None:
-        for (springs, _), rest in zip(self._yielding(), rests, strict=True):
-            directed, used = self._directed(springs)
-            springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
+    @property
+    def _memory(self) -> list[Any]:
+        """What parts remember: rest lengths that change, then what acts between steps."""
+        return [*(rest for _, rest in self._yielding()), *self._acting.there()]
+
+    def fill_memory(self, memory: list[Any]) -> None:
+        yielding = self._yielding()
+        self._acting.fill(memory[len(yielding) :])
+        for (springs, _), rest in zip(yielding, memory, strict=False):
+            self._directed(springs).listed(self._card.host(rest), springs.rest)
 
     def copied(self) -> tuple[list[Any], list[Any]]:
-        """The state as it is now: x, v, a, ahead, and rest lengths."""
+        """The state as it is now: x, v, a, ahead, and what parts remember."""
         arrays = [self._card.empty(3 * self._own) for _ in range(4)]
         self._launch("scatter", self._own, *arrays)
-        return arrays, [self._card.copied(rest) for _, rest in self._yielding()]
+        return arrays, [self._card.copied(own) for own in self._memory]
 
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
 
     def shown(
-        self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
-    ) -> np.ndarray:
+        self,
+        which: list[int],
+        begun: Callable[[], tuple[np.ndarray, np.ndarray]],
+        single: bool,
+    ) -> list[np.ndarray]:
         if single not in self._shown:
             x, seen = begun()
             kind = np.float32 if single else np.float64
             arrays = [np.array(x, kind).ravel(), np.zeros(x.size, kind), np.zeros(len(x), kind)]
             there = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
             self._shown[single] = there
-        out, seen = self._shown[single][which], self._shown[single][-1]
-        self._launch("show_single" if single else "show", self._led, which, out, seen)
-        self._turns[which] = 1 - self._turns[which]
-        staged = self._card.host(out, f"{SHOWN[which]} {self._turns[which]}")
-        return staged.reshape((-1, 3) if which < 2 else -1)
+        *out, seen = self._shown[single]
+        wanted = []
+        for k in which:
+            self._launch("show_single" if single else "show", self._led, k, out[k], seen)
+            self._turns[k] = 1 - self._turns[k]
+            wanted.append((out[k], f"{SHOWN[k]} {self._turns[k]}"))
+        found = self._card.hosts(wanted)
+        return [own.reshape((-1, 3) if k < 2 else -1) for k, own in zip(which, found, strict=True)]
 
-    def totals(self) -> np.ndarray:
-        """The books (1, 4), or (runs, 4)."""
-        run = self.body.run
-        if run.size:  # every row's own, added in the order of rows
-            books = self._card.host(self._books).reshape(-1, 4)
-            count = int(run.max()) + 1
-            total = np.stack([np.bincount(run, own, count) for own in books.T], axis=1)
-            total[:, DEEPEST] = 0.0
-            np.maximum.at(total[:, DEEPEST], run, books[:, DEEPEST])
-            return total
+    def ended(self, stays: bool) -> np.ndarray:
+        """The books (1, 4), or (runs, 4).  stays: the state does, and its energies are known from
+        now on."""
+        books = None
+        if stays:
+            books, self.lines = self._summed()
+        if self.body.run.size:
+            return self._books_of_runs()
+        return self._acting.booked(self._books_alone() if books is None else books)
+
+    def _summed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Books (1, 4) and energies (LINES,): SUMS partial sums, of these LAST, and those here."""
+        if self._lines is None:
+            lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
+            self._lines = *lines, self._card.zeros((BOOKS + LINES) * LAST)
+            self._sum_up(*self._lines)
+        else:  # what has been launched before can be recorded
+            end = self._end or self._card.recorded(partial(self._sum_up, *self._lines))
+            self._end = end
+            end()
+        found = self._card.host(self._lines[-1]).reshape(LAST, BOOKS + LINES)
+        total = found.sum(axis=0)
+        total[DEEPEST] = found[:, DEEPEST].max()
+        return total[None, :BOOKS], total[BOOKS:]
+
+    def _sum_up(self, lines: Any, sums: Any, out: Any) -> None:
         self._launch("total", SUMS, self._sums)
-        books = self._card.host(self._sums).reshape(SUMS, 4)
+        self._launch("energies", self._rows - 1, lines)
+        self._launch("add_lines", SUMS, lines, sums)
+        self._launch("add_up", (BOOKS + LINES) * LAST, self._sums, sums, out)
+
+    def _books_alone(self) -> np.ndarray:
+        self._launch("total", SUMS, self._sums)
+        books = self._card.host(self._sums).reshape(SUMS, BOOKS)
         total = books.sum(axis=0)
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
 
-    def energies(self) -> np.ndarray:
-        """(LINES,) of the body as it lies there."""
-        if self._lines is None:
-            self._lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
-        lines, sums = self._lines
-        self._launch("energies", self._rows - 1, lines)
-        self._launch("add_lines", SUMS, lines, sums)
-        return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
+    def _books_of_runs(self) -> np.ndarray:
+        """Every row's own, added in the order of rows."""
+        run = self.body.run
+        books = self._card.host(self._books).reshape(-1, BOOKS)
+        count = int(run.max()) + 1
+        total = np.stack([np.bincount(run, own, count) for own in books.T], axis=1)
+        total[:, DEEPEST] = 0.0
+        np.maximum.at(total[:, DEEPEST], run, books[:, DEEPEST])
+        return total
+
+
+def _defined(blocks: Blocks, scheme: Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+    """For common.cu; worn: springs yield."""
+    there = {
+        f"THREADS={blocks.threads}": blocks.threads,
+        "STAGES=1": scheme.stages == 1,
+        "PASSING": worn,
+        "MIXED": mixed,
+    }
+    return tuple(name for name, some in there.items() if some)
 
 
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
@@ -401,6 +483,7 @@ class _Order:
         self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
+        self._tail: tuple[int, Callable[[], None] | None] = -1, None
         groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
@@ -414,7 +497,8 @@ class _Order:
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        self._settles, again = self._touches or body.tied, self._touches and self._braked
+        self._settles = self._touches or body.tied or bool(acting)
+        again = self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
@@ -434,7 +518,19 @@ class _Order:
             self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
-        steps(count - units * UNIT, ends=True)
+        self._last_ones(count - units * UNIT, partial(steps, ends=True))
+
+    def _last_ones(self, count: int, steps: Callable[[int], None]) -> None:
+        """Recorded, too, once as many have been taken before: frames are as far apart as a rule."""
+        if not count:
+            return
+        if self._tail[0] != count:
+            self._tail = count, None
+            steps(count)
+            return
+        tail = self._tail[1] or self._card.recorded(partial(steps, count))
+        self._tail = count, tail
+        tail()
 
     def _look(self, steps: int) -> None:
         if self._looks and steps:
@@ -477,8 +573,10 @@ class _Order:
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
         if self._acting:
-            self._acting.launch(self._launch)
+            self._acting.launch(self._launch, later, self._rows - 1)
         if not self._left and self._powers and (self._touches or self._acting):
             self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
         if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
+        elif self._acting.displaces:
+            self._launch("accelerate", self._own, later, self._stages - 1, 2, 0)

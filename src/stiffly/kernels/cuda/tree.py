@@ -81,7 +81,7 @@ class Trees:
         alive = [card.put(a) for a in (laid.pieces, _entries(plan, laid, columns))]
         alive += [card.put(a) for a in (laid.takes, laid.goes)]
         pieces, pool = alive[0], card.zeros(3 * laid.pooled)
-        launch = card.loaded(LANES, 0, THREADS, TEXTS)
+        launch = card.loaded(LANES, 0, TEXTS, (f"THREADS={THREADS}",))
 
         def levels(state: Any) -> None:
             for first, count, most in laid.levels:
