@@ -23,7 +23,7 @@ SCENES = (
     *("bar", "brush", "bunny", "cloth", "coil-spring", "crash", "dog", "dragon", "falling-cube"),
     *("flag", "dome", "pylon", "squats", "steel-sphere"),
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
-    *("twisting-beam", "two-springs", "cactus", "tori", "textile"),
+    *("twisting-beam", "two-springs", "cactus", "tori", "textile", "molecule"),
 )
 MIXED = (
     *("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo", "cloth", "pylon"),

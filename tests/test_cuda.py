@@ -36,8 +36,6 @@ from stiffly.integrators.rkn86 import Nystrom86
 from stiffly.integrators.runge_kutta import ForwardEuler, RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels.cuda import layout, stretch
-from stiffly.kernels.materials import load
-from stiffly.kernels.materials.material import Material
 from stiffly.matfun.bounds import largest_ritz_value
 from stiffly.run import limit
 
@@ -311,20 +309,6 @@ def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatc
     system = stiffly.System(1.0, [Held(plate, 1e4)], rest=np.eye(3))
     options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
     with pytest.raises(InputError, match=r"contact .* has no compiled loop.*on the CPU"):
-        stiffly.simulate(system, system.rest, device="gpu", **options)
-
-
-@compiled
-@pytest.mark.parametrize("name", ["mine", "stvk"])
-def test_a_material_of_ones_own_is_refused_before_the_first_step(name, card, monkeypatch):
-    monkeypatch.setattr(door, "gpu", lambda number: card)
-    given = load("stvk")
-    functions = {"stress": given.stress, "tangent": given.tangent}
-    own = Material(name=name, energy=lambda mu, lam, a, b, c: mu * a * b * c, **functions)
-    solid = stiffly.Tetrahedra([[0, 1, 2, 3]], 1e4, 0.3, material=own)
-    system = stiffly.System(1.0, [solid], rest=np.vstack([np.zeros(3), np.eye(3)]))
-    options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
-    with pytest.raises(InputError, match=rf"material {name} has no kernel on a card.*on the CPU"):
         stiffly.simulate(system, system.rest, device="gpu", **options)
 
 

@@ -38,8 +38,9 @@ def fill(system: System, state: State, h: float, table: Tableau, a: Array, first
     it, of all; the last stage."""
     last = len(table.c) - 1 if first > table.end else table.end
     stretcher: Any = getattr(system, "laid_out", None)
-    if hasattr(stretcher, "stages"):
-        stretcher.stages(table, state, h, a, first, last)
+    stages = getattr(stretcher, "stages", None)
+    if stages is not None:
+        stages(table, state, h, a, first, last)
         return _at_stage(system, state, h, table, a, last)
     new = state
     for i in range(first, last + 1):

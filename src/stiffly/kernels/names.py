@@ -346,6 +346,19 @@ class GroupedDashpots(NamedTuple):
     coefficient: Any
 
 
+class GroupedAtoms(NamedTuple):
+    """radius, root (R,): sigma / 2 and sqrt(epsilon) of each row; start (R + 1,), partner (m,): the
+    rows that each has no such force with, itself among them, sorted; cutoff, extent [m]: of the
+    force, infinite where there is none, and about of the body."""
+
+    radius: Any
+    root: Any
+    start: Any
+    partner: Any
+    cutoff: float
+    extent: float
+
+
 class RowDrags(NamedTuple):
     """coefficient (d, R); power, wind (d,)."""
 
@@ -454,8 +467,9 @@ class GroupedBody(NamedTuple):
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
     other ranks move; between: see Between.
 
-    On cards alone, else None: steady, springs that are linear about a rest shape, and viscous, what
-    damps by a constant matrix.
+    On cards alone, else None: steady, springs that are linear about a rest shape; viscous, what
+    damps by a constant matrix; atoms, what there is of Lennard-Jones forces; guests, a
+    system.guests.Guests: parts that the host computes beside.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -479,6 +493,8 @@ class GroupedBody(NamedTuple):
     steady: Any = None
     viscous: Any = None
     solids: Any = None
+    guests: Any = None
+    atoms: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -499,7 +515,7 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields, ties and linear springs."""
+    springs of both laws, face springs, tets, contact, fields, ties, linear springs and atoms."""
 
     kinetic: float
     linear: float
@@ -510,6 +526,7 @@ class EnergyLines(NamedTuple):
     field: float
     tied: float
     steady: float
+    atoms: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -14,6 +14,7 @@ from ..errors import InputError
 from .checks import as_array, as_number, as_numbers, per_element
 from .part import NO_PAIRS, Arranged, Particles
 from .pattern import sorted_unique
+from .terms import AtomTerm
 
 SWITCH = 0.9  # of the cutoff: where the potential starts to fade
 SKIN = 0.2  # of the cutoff: how much farther than it the neighbour list reaches
@@ -113,6 +114,10 @@ class PreparedLennardJones:
         else:
             inner = (SWITCH * cutoff) ** 2
             self._switch = (inner, 1.0 / (cutoff**2 - inner))
+
+    def terms(self) -> list[AtomTerm]:
+        cutoff = np.inf if self.cutoff is None else self.cutoff
+        return [AtomTerm(*self._mixing, *self._excluded, cutoff)]
 
     def energy(self, x: Array) -> float:
         return self._energy(x, *self._pairs_near(x))

@@ -168,6 +168,17 @@ class MomentumTerm(NamedTuple):
     share: Callable[[float], float]
 
 
+class AtomTerm(NamedTuple):
+    """Lennard-Jones forces: radius, root (N,): sigma / 2 and sqrt(epsilon) of each row; start
+    (N + 1,), partner (m,): rows that it has none with, itself among them; cutoff: inf for none."""
+
+    radius: Array
+    root: Array
+    start: np.ndarray
+    partner: np.ndarray
+    cutoff: float
+
+
 class SteadyTerm(NamedTuple):
     """Springs that are linear about a rest shape (N, 3): edges (m, 2), blocks (m, 3, 3) [N/m]."""
 
@@ -194,6 +205,8 @@ def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
 Acting = HoldTerm | ProjectTerm | MomentumTerm  # between two steps
-Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | Acting | SteadyTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | Acting | SteadyTerm | AtomTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (HoldTerm, ProjectTerm, MomentumTerm, SteadyTerm, MeshTouchTerm)
+ON_CARDS: tuple[type, ...] = (
+    *(HoldTerm, ProjectTerm, MomentumTerm, SteadyTerm, MeshTouchTerm, AtomTerm),
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 from typing import Any
 
 from ..contracts import State
-from ..errors import InputError, require_name
+from ..errors import InputError, StiffWarning, levels_up, require_name
 from ..integrators.epirk import Epirk
 from ..integrators.explicit import scheme_of
 from ..integrators.exponential_rosenbrock import ExponentialRosenbrock, half_size
@@ -64,7 +65,7 @@ def bound_on(
     check_precision(precision, device)
     if device != "cpu":
         try:
-            return _on_card(device, precision, system, x0, v0, method, name)
+            return on_card(device, system, x0, v0, method, name, precision)
         except InputError as lack:
             if device != "auto":
                 raise
@@ -72,9 +73,16 @@ def bound_on(
     return system.bind(x0, v0)
 
 
-def _on_card(
-    device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+def on_card(
+    device: str,
+    system: Any,
+    x0: Any,
+    v0: Any,
+    method: Any,
+    name: str,
+    precision: str = "double",
 ) -> tuple[Any, State]:
+    """The same, on a card; InputError where one cannot, and with auto where it does not pay."""
     exponential, implicit = isinstance(method, EXPONENTIAL), bool(_solvers(method))
     explicit = scheme_of(method) is not None and not method.adaptive
     if not (exponential or implicit or explicit):
@@ -107,7 +115,23 @@ def _on_card(
         return bound, state
     if not hasattr(bound.stretcher, "steps"):
         raise InputError(f"{bound.stretcher}, so a card cannot take it: compute on the CPU")
+    if bound.stretcher.guests is not None:
+        _tell_of_guests(bound.stretcher.guests, device)
     return bound, state
+
+
+def _tell_of_guests(guests: Any, device: str) -> None:
+    """Which parts the host computes beside the card, and what that costs."""
+    names, (here, there) = ", ".join(guests.names), guests.bytes
+    if device == "auto":
+        raise InputError(f"{names} would be computed by the host beside a card that waits")
+    warnings.warn(
+        f"no kernel on a card for {names}: the host computes that at every evaluation of forces, "
+        f"for which {here:,} bytes go to the host, {there:,} come back, and the card waits; a part "
+        "of stiffly's own, or --device cpu, may be faster",
+        StiffWarning,
+        stacklevel=levels_up(),
+    )
 
 
 def _solvers(method: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from ..kernels import names as contract
 from ..meshes.morton import morton
 from ..parts.pattern import sorted_unique
 from ..parts.terms import (
+    AtomTerm,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -133,6 +134,8 @@ class Layout:
         self._known: dict[int, tuple[np.ndarray, Instances]] = {}
         borrowed = [self._borrowed(e, self._instances(e)) for e in light]
         borrowed += [self._borrowed(e, self._dealt(e)) for e in solid]
+        if any(isinstance(term, AtomTerm) for term in terms):  # each of them meets every particle
+            borrowed.append(np.arange(self._free, self._total))  # of the one group of a card
         self._lay_out(sorted_unique(np.concatenate(borrowed or [NONE])))
         if self.bodies is None and not self.connected:
             self.bodies = self.first
@@ -411,6 +414,19 @@ class Layout:
         start, element, corners = self._sorted(edges)
         coefficient = np.concatenate([np.empty(0), *(term.coefficient for term in terms)])
         return contract.GroupedDashpots(start, corners, coefficient[element])
+
+    def atoms(self, terms: list[AtomTerm], extent: float) -> contract.GroupedAtoms | None:
+        """Of the one group of a card, which has all particles."""
+        if not terms:
+            return None
+        (term,), rows = terms, self.place.size
+        at = np.empty(self._total, dtype=np.int64)
+        at[self.place[:-1]] = np.arange(rows - 1)
+        near = np.repeat(np.arange(self._total), np.diff(term.start.astype(np.int64)))
+        keys = np.sort(at[near] * rows + at[term.partner])
+        start = np.searchsorted(keys, rows * np.arange(rows + 1))
+        numbers = term.radius[self.place], term.root[self.place]
+        return contract.GroupedAtoms(*numbers, start, keys % rows, term.cutoff, extent)
 
     def pairs(
         self, terms: list[SteadyTerm] | list[ViscousTerm], rest: Array | None = None

@@ -25,6 +25,7 @@ from ..parts.terms import (
     TouchTerm,
     WindTerm,
 )
+from .groups import NoStretch
 from .stretch import Stretcher, all_terms
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ def _stretcher(system: System) -> Stretcher | None:
     parts, stretcher = system.assembly, system.by_rows if system.backend.iterates else None
     if not isinstance(stretcher, Stretcher) or parts.guards:
         return None
-    known = all(type(term) in (*FORCES, *BETWEEN) for term in all_terms(parts))
+    try:
+        terms = all_terms(parts)
+    except NoStretch:  # some are the host's, beside a card
+        return None
+    known = all(type(term) in (*FORCES, *BETWEEN) for term in terms)
     alike = all(isinstance(part, PreparedContact | PointTies) for part in parts.changing)
     yields = any(isinstance(part, YieldingSprings) for _, part in parts.parts)
     return stretcher if known and alike and not yields else None

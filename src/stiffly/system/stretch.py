@@ -16,7 +16,9 @@ from ..errors import InputError
 from ..kernels import names as contract
 from ..parts.springs import YieldingSprings
 from ..parts.terms import (
+    ACTS,
     ON_CARDS,
+    AtomTerm,
     DashpotTerm,
     DragTerm,
     Elastic,
@@ -36,6 +38,7 @@ from ..parts.terms import (
     steadily_stored,
     stored,
     terms_of,
+    told_by,
 )
 from .between import between_of, recall, remember
 from .few import Few, alone, chosen, divides, picked
@@ -48,6 +51,7 @@ from .groups import (
     require_counted_once,
     require_unturned,
 )
+from .guests import Guests, guests_among
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 from .time_tables import motions, surfaces, table_of, times_within
@@ -60,10 +64,11 @@ KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
     **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", HoldTerm: "tied"},
-    **{SteadyTerm: "steady"},
+    **{SteadyTerm: "steady", AtomTerm: "atoms"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 TOUCHES = (TouchTerm, HoldTerm, ProjectTerm)
+MET = 2500  # atoms about, near one, with a cutoff
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
@@ -115,16 +120,23 @@ class Stretcher:
     def __init__(self, system: System) -> None:
         # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
         self._system: System = proxy(system)
-        terms = all_terms(system.assembly)
         require_loop(system)
         try:
             self._kernels = take(system.backend, "System", *KERNELS)
         except InputError as lack:
             raise NoStretch(str(lack)) from None
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
+        self._guests, self._of_guests = None, []
+        if self._on_card and getattr(system, "runs", None) is None:
+            knows, led = self._kernels.explicit_steps.knows, bool(system.supports)
+            self._of_guests = guests_among(system.assembly, knows, led)
         if not self._on_card:
             _require_known_everywhere(system)
-        terms += _viscous(system)
+        _require_pairs(system)
+        _require_undisplaced(system.assembly, self._of_guests)
+        terms = [*self._terms_of(system.assembly), *_viscous(system)]
+        if self._of_guests:
+            self._guests = Guests(system, self._of_guests)
         require_counted_once(system, terms)
         require_unturned(system, terms)
         if lack_of(terms):
@@ -137,7 +149,7 @@ class Stretcher:
         self.covered: tuple[Any, Array] | None = None  # see iterations.py
         self._left, self._names = _left_out(terms, system.numbering.free), None
         if self._left is not None:
-            self._names = _energy_names(system.assembly)
+            self._names = _energy_names(system.assembly, self._of_guests)
         self._body = self._grouped(layout)
         self._tied = NOTHING_TIED
         if self._body.tied:
@@ -169,6 +181,8 @@ class Stretcher:
         """How it goes, for people."""
         kind = "pieces of a body" if self._connected else "bodies one after the other"
         count = len(self._body.groups.own)
+        if self._guests is not None:
+            return f"one call, {', '.join(self._guests.names)} by the host"
         if count > 1 and self._body.run.size:
             kind = "runs one after the other"
         return "one call" if count == 1 else f"{count} {kind}"
@@ -179,10 +193,22 @@ class Stretcher:
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         springs += sum(len(pairs.corners) for pairs in (body.steady, body.viscous) if pairs)
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
+        if body.atoms is not None:
+            springs += body.groups.place.size * min(body.groups.place.size, MET)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
-        return every // getattr(self._system.backend, "abreast", 1)
+        beside = 0 if self._guests is None else self._guests.cost
+        return every // getattr(self._system.backend, "abreast", 1) + beside
 
     # ------------------------------------------------------------------ the body
+
+    @property
+    def guests(self) -> Guests | None:
+        """What the host computes beside the steps."""
+        return self._guests
+
+    def _terms_of(self, parts: Assembly) -> list[Any]:
+        """Of all parts but those."""
+        return all_terms(parts, self._of_guests)
 
     def _of(self, kind: type) -> list[Any]:
         return [term for term in self._terms if isinstance(term, kind)]
@@ -199,6 +225,7 @@ class Stretcher:
         loads = any(isinstance(term, LOADS) for term in self._terms)
         groups = layout.groups(system)
         steady = self._of(SteadyTerm)
+        looks = self._guests is not None and self._guests.looks  # at velocities of stages
         return contract.GroupedBody(
             groups,
             linear,
@@ -213,12 +240,14 @@ class Stretcher:
             field,
             alpha,
             layout.run,
-            bool(alpha.any() or loads or system.supports),
+            bool(alpha.any() or loads or looks or system.supports),
             bool(self._of(TieTerm)),
             between=between_of(system.assembly, self._terms, groups, system.numbering.free),
             steady=layout.pairs(steady, steady[0].rest if steady else None),
             viscous=layout.pairs(self._of(ViscousTerm)),
             solids=self._solids(),
+            guests=self._guests,
+            atoms=layout.atoms(self._of(AtomTerm), _extent(system)),
         )
 
     def _solids(self) -> tuple[contract.Solid | None, ...] | None:
@@ -304,7 +333,7 @@ class Stretcher:
         """[J] in ties of particles that groups do not move; since: when parts that lead points
         stood where they are, unless they know."""
         free = self._system.numbering.free
-        ties = ties_among(all_terms(parts)) if self._body.tied else []
+        ties = ties_among(self._terms_of(parts)) if self._body.tied else []
         if not any(np.any(term.rows >= free) for term in ties):
             return 0.0
         return stored_beyond(ties, self._system.row_positions(s), free, since)
@@ -337,6 +366,8 @@ class Stretcher:
         told = {"kinetic": lines["kinetic"]}
         for line, name in self._names:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
+        for name, energy in ({} if self._guests is None else self._guests.energies(s)).items():
+            told[name] += energy
         return told
 
     def shown(self, s: State, names: Sequence[str], single: bool = False) -> list[Array] | None:
@@ -385,7 +416,7 @@ class Stretcher:
     def few(self, s: State) -> Few | None:
         """Some of many bodies, for forces on them alone; None where a body is not divided so."""
         first = self._bodies
-        if first is None or not divides(self._still, first):
+        if first is None or self._guests is not None or not divides(self._still, first):
             return None
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
@@ -403,7 +434,13 @@ class Stretcher:
 
         return Few(x[moves], body.groups.mass[moves], acceleration)
 
-    def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
+    @property
+    def stages(self) -> Callable[..., None] | None:
+        """Accelerations of stages in one call, of a body that processors' loops know."""
+        beyond = self._guests is not None or any(isinstance(t, ON_CARDS) for t in self._terms)
+        return None if beyond else self._stages
+
+    def _stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
@@ -457,7 +494,7 @@ class Stretcher:
     ) -> contract.TimeTables:
         """Of every step to one of the times `ends`; since: when shapes stood where they begin,
         unless the parts know."""
-        if not self._in_time:  # nothing moves or acts as time goes by
+        if not self._in_time and self._guests is None:  # nothing moves or acts as time goes by
             return NO_TABLES
         within = times_within(scheme)
         starts = np.concatenate([[t], ends[:-1]])
@@ -478,9 +515,11 @@ class Stretcher:
     ) -> contract.TimeTables:
         """Of these times; after: when shapes stand where they do after each step.  Else than where
         time goes on, points that are led stay."""
+        if self._guests is not None:
+            self._guests.begin(moments, goes_on)
         if not self._in_time:
             return NO_TABLES
-        times, terms = moments.tolist(), all_terms(parts)
+        times, terms = moments.tolist(), self._terms_of(parts)
         led = np.array(after if goes_on else [])
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
@@ -547,8 +586,14 @@ def _never_yielding(springs: contract.GroupedSprings) -> contract.GroupedSprings
     return springs._replace(limit=np.full_like(springs.limit, np.inf), common=np.inf)
 
 
+def _extent(system: System) -> float:
+    """Of a body [m], about; of one whose places nobody knows yet, a point."""
+    known = system._rest if system._rest is not None else system._frame
+    return 0.0 if known is None else float(np.ptp(known, axis=0).max())
+
+
 def _springs(parts: Assembly) -> list[Any]:
-    return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
+    return [p for _, p in parts.parts if told_by(p, "terms", ACTS) and hasattr(p, "cubic")]
 
 
 def _left_out(terms: list[Any], free: int) -> list[Elastic | SteadyTerm] | None:
@@ -593,14 +638,18 @@ def _line(term: Any) -> str:
     return "cubic" if line == "linear" and term.cubic else line
 
 
-def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
+def _energy_names(
+    assembly: Assembly, guests: list[tuple[str, Any]]
+) -> list[tuple[str, str]] | None:
     """(line of what a card tells, name in the ledger), in its order; None where two parts of one
-    kind have different names: a card adds them up."""
+    kind have different names: a card adds them up.  guests: parts that it knows nothing of."""
+    beside = [id(part) for _, part in guests]
     lines: dict[str, str] = {}
     found: list[tuple[str, str]] = []
     for name, part in assembly.potentials:
         found.append(("", name))  # has a line in the ledger, whatever it is made of
-        for term in terms_of(part) or ():
+        terms = None if id(part) in beside else terms_of(part)
+        for term in terms or ():
             line = _line(term)
             if lines.setdefault(line, name) != name:
                 return None
@@ -621,9 +670,12 @@ def require_loop(system: System) -> None:
             )
 
 
-def all_terms(assembly: Assembly) -> list[Any]:
-    found: list[Any] = []
+def all_terms(assembly: Assembly, guests: Sequence[tuple[str, Any]] = ()) -> list[Any]:
+    """Of all parts but the guests, which have none."""
+    beside, found = [id(part) for _, part in guests], list[Any]()
     for name, part in assembly.parts:
+        if id(part) in beside:
+            continue
         terms = terms_of(part)
         if terms is None:
             raise NoStretch(f"{name} ({type(part).__name__}) has no compiled loop")
@@ -637,6 +689,28 @@ def _viscous(system: System) -> list[ViscousTerm]:
         return []
     assert system.viscosity is not None
     return [ViscousTerm(*system.viscosity.pairs())]
+
+
+def _require_pairs(system: System) -> None:
+    """Of Rayleigh's beta: K0 is summed by pairs, and what is known by its forces alone may also
+    hold particles where they are."""
+    if system.damping is None or not system.damping.beta:
+        return
+    for name, part in system.assembly.own().potentials:
+        terms = terms_of(part)
+        if terms is None or any(isinstance(term, AtomTerm) for term in terms):
+            kind = f"{name} ({type(part).__name__})"
+            raise NoStretch(f"Rayleigh damping with beta beside {kind} has no compiled loop")
+
+
+def _require_undisplaced(assembly: Assembly, guests: list[tuple[str, Any]]) -> None:
+    """What displaces particles between steps asks for the energy of all others there."""
+    known = [(name, term) for name, part in assembly.parts for term in terms_of(part) or ()]
+    others = [name for name, _ in guests]
+    others += [name for name, term in known if isinstance(term, AtomTerm)]
+    for name, term in known:
+        if others and isinstance(term, HoldTerm | ProjectTerm):
+            raise NoStretch(f"{name} beside {others[0]} has no compiled loop")
 
 
 def _require_known_everywhere(system: System) -> None:

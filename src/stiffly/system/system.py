@@ -267,7 +267,7 @@ class System:
         except NoStretch as reason:
             # without the frames that it comes from: they hold this very system
             return NoStretch(str(reason))
-        if self._steps_by is not None:
+        if self._steps_by is not None and made.guests is None:  # these know what is held where
             self.layouts[self._steps_by] = made.of(None)  # of all systems bound to these parts
         return made
 

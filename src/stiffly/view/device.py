@@ -12,7 +12,7 @@ from ..bodies import System
 from ..contracts import Integrator, Splitting, State
 from ..errors import InputError
 from ..integrators.explicit import Verlet
-from ..run.devices import bound_on
+from ..run.devices import check_device, on_card
 from ..run.limit import longest_step
 from ..scenes import Scene
 from .settings import Settings
@@ -49,8 +49,8 @@ def started(
     if device != "cpu":
         method: Any = Substeps() if name in CHOOSE else settings.method(name)
         try:
-            where = "gpu" if device == "auto" else device
-            bound, state = bound_on(where, scene.system, scene.x0, scene.v0, method, name)
+            check_device(device)
+            bound, state = on_card(device, scene.system, scene.x0, scene.v0, method, name)
             return bound, state, method
         except InputError as lack:
             if device != "auto":

@@ -83,6 +83,8 @@ struct Body {
     // the state, the ledger of each row, and the steps that are done
     double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
+    double *pushed;  // what guests push each row with, see `push`
+    Atoms atoms;
     // what depends on time
     const double *supports, *surfaces, *winds, *given, *leads;
     whole entries, places;

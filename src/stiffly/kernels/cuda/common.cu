@@ -92,7 +92,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 1048575
+#define HAS 4194303
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -113,7 +113,9 @@ typedef double real;
 #define HAS_BETWEEN (HAS & 65536)  // what acts between two steps
 #define HAS_STEADY (HAS & 131072)
 #define HAS_VISCOUS (HAS & 262144)
-#define HAS_MESHES (HAS & 524288)  // among the shapes
+#define HAS_MESHES (HAS & 524288)   // among the shapes
+#define HAS_GUESTS (HAS & 1048576)  // forces that the host computes
+#define HAS_ATOMS (HAS & 2097152)
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

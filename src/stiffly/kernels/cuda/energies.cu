@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 10
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, FINITE };
+#define LINES 11
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, ATOMS, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(
@@ -80,7 +80,8 @@ DEVICE double touch_stored(const Body *b, whole i, whole place, vec at) {
     return sum;
 }
 
-// [J] of a row at x: of springs of both laws and face springs; of tets and steady springs: a lane's share
+// [J] of a row at x: of springs of both laws and face springs; of tets, steady springs and atoms: a
+// lane's share
 DEVICE vec springs_of_row(const Body *b, whole i, int lane, const double *x) {
     return make(
         HAS_LINEAR ? springs_stored(&b->linear, false, i, lane, x) : 0.0,
@@ -91,7 +92,8 @@ DEVICE vec springs_of_row(const Body *b, whole i, int lane, const double *x) {
 DEVICE vec solid_of_row(const Body *b, whole i, int lane, const double *x) {
     return make(
         HAS_TETS ? tets_stored(b, i, lane, x) : 0.0,
-        HAS_STEADY ? steadily_stored(b, i, lane, x) : 0.0, 0.0
+        HAS_STEADY ? steadily_stored(b, i, lane, x) : 0.0,
+        HAS_ATOMS ? with_others<true>(&b->atoms, i, b->rows - 1, lane, x).x : 0.0
     );
 }
 
@@ -123,6 +125,7 @@ KERNEL energies(double *lines) {
             own[FIELD] = alone.y;
             own[TIED] = alone.z;
             own[STEADY] = solid.y;
+            own[ATOMS] = solid.z;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

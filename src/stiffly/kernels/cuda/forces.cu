@@ -177,6 +177,7 @@ DEVICE vec elastic(const Body *b, whole i, int lane, const double *x, Load *lost
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
     if (HAS_STEADY) force = force + steady_forces(b, i, lane, x);
+    if (HAS_ATOMS) force = force + with_others<false>(&b->atoms, i, b->rows - 1, lane, x);
     return force;
 }
 

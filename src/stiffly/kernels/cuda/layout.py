@@ -12,6 +12,7 @@ import numpy as np
 from ..cpu.laying_out import body_labels, both_ends, into_slots, slots_in_slices
 from ..names import (
     HEMISPHERE,
+    GroupedAtoms,
     GroupedBody,
     GroupedPairs,
     GroupedSprings,
@@ -27,6 +28,12 @@ LANES = ((50_000, 8), (1_000_000, 2))  # up to so many rows of a matrix, so many
 LANES_OF_STEPS = ((50_000, 8), (100_000, 2))  # of a body
 # where bodies fit blocks, and of a row's threads one alone does all but springs
 LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
+# of a body with Lennard-Jones forces, where a row has much more to do
+LANES_OF_ATOMS = ((20_000, 32), (200_000, 8))
+SWITCH, SKIN = 0.9, 0.2  # of the cutoff, as in parts/lennard_jones.py
+SORTED_BY = 512  # threads: COUNTERS of atoms.cu
+FEWEST_CELLS, MOST_BUCKETS = 3, 128  # along an axis: an atom looks at three
+ATOM_FIELDS = 19
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
 SOLID, MEMORY, LISTED = 21, 8, 16  # words of a struct of mesh.cu, and what its rows remember
 SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
@@ -150,6 +157,8 @@ def has(held: Held, body: GroupedBody) -> int:
         body.steady is not None,
         body.viscous is not None,
         body.solids,
+        body.guests is not None,
+        body.atoms is not None,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -164,10 +173,13 @@ def _kinds(body: GroupedBody) -> np.ndarray:
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
     row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 11)
     between = 0 if body.between is None else 2 * 8 + 1
+    guests = 0 if body.guests is None else 4 + 3
+    atoms = 0 if body.atoms is None else 4 + 3 + buckets_for(body.atoms, rows) ** 3 // rows
+    more = between + guests + atoms
     pairs = _bytes((body.steady, body.viscous))  # whose slices have more to fill
-    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
+    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 11 + 24 + more) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -295,9 +307,10 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 
 def is_local(body: GroupedBody) -> bool:
-    """A row that has its new velocity needs no other to end its step."""
+    """A row that has its new velocity needs nobody else to end its step."""
     braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
-    return not (braked or body.viscous or body.between)
+    booked = body.guests is not None and body.guests.works  # by the host
+    return not (braked or body.viscous or body.between or booked)
 
 
 class Fields:
@@ -514,6 +527,50 @@ class Fields:
         rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
         self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
         self.pairs(body.viscous, rows)
+
+    def atoms(self, atoms: GroupedAtoms | None, rows: int) -> None:
+        """Of all rows, the last one left out."""
+        card, held = self._card, self._held
+        if atoms is None:
+            self.numbers(*[0] * ATOM_FIELDS)
+            return
+        self.array(atoms.radius)
+        self.array(atoms.root)
+        self.array(atoms.start, np.uint32)
+        self.array(atoms.partner, np.uint32)
+
+        def marks() -> Any:
+            made, bits = np.zeros(rows, dtype=np.uint64), atoms.partner.astype(np.uint64) % 64
+            near = np.repeat(np.arange(rows), np.diff(atoms.start.astype(np.int64)))
+            np.bitwise_or.at(made, near, np.uint64(1) << bits)
+            return card.put(made)
+
+        self.pointer(held.of(atoms.partner, "marks", marks))
+        square, inner = atoms.cutoff**2, (SWITCH * atoms.cutoff) ** 2
+        bounded = np.isfinite(square)
+        self.numbers(square, inner, 1.0 / (square - inner) if bounded else 1.0)
+        width = (1.0 + SKIN) * atoms.cutoff
+        self.numbers(1.0 / width, (0.5 * SKIN * atoms.cutoff) ** 2)
+        side = buckets_for(atoms, rows)
+        self.numbers(side)
+        for count in (side**3 + 1, side**3 + 1, rows):
+            self.pointer(card.put(np.zeros(count, dtype=np.uint32)))
+        for _ in range(2):
+            self.pointer(card.put(np.zeros(rows, dtype=np.int64)))
+        self.pointer(card.zeros(4 * rows))
+        self.pointer(card.put(np.zeros(SORTED_BY, dtype=np.uint32)))
+        self.pointer(card.put(np.zeros(1, dtype=np.int64)))
+
+
+def buckets_for(atoms: GroupedAtoms, rows: int) -> int:
+    """A power of two, along each axis, so that few atoms of other cells lie in a bucket; 0 where
+    each row looks at all others: there is no cutoff, or nearly all of the body is within it."""
+    wanted, side = atoms.extent / ((1.0 + SKIN) * atoms.cutoff), 1
+    if wanted < FEWEST_CELLS:
+        return 0
+    while side < min(wanted, MOST_BUCKETS) and side**3 < rows:
+        side *= 2
+    return side
 
 
 def packed(words: list[int | float]) -> np.ndarray:

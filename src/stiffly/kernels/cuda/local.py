@@ -14,10 +14,12 @@ import numpy as np
 from ...contracts import Array
 from ..names import GroupedBody, TimeTables
 from .layout import packed
+from .stretch import TEXTS as STEPS
 from .stretch import OnCard, Scheme, Steps
 from .tree import Tree
 
-TEXTS = (*("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu"), "local.cu")
+BESIDE = "blocks.cu", "energies.cu", "between.cu"  # what no iteration asks for
+TEXTS = (*(name for name in STEPS if name not in BESIDE), "local.cu")
 BY_LANES = ("local_force",)
 SHARES, WARP = 512, 32  # of local.cu: warps, threads
 LOOK = 4  # iterations

@@ -4,9 +4,15 @@
 #include <vector>
 using std::copysign;
 using std::fabs;
+using std::floor;
 using std::hypot;
 using std::log1p;
 using std::sqrt;
+static inline unsigned atomicAdd(unsigned *sum, unsigned more) {
+    const unsigned old = *sum;
+    *sum += more;
+    return old;
+}
 static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define DEVICE static inline
 #define SEPARATE static

@@ -57,6 +57,7 @@ KERNEL drift(whole later, whole s) {
             lead(b, i, entry, b->x, b->v);
             store(b->ahead, i, load(b->v, i));
         }
+        if (HAS_ATOMS) went(&b->atoms, i, load(b->x, i));
     }
 }
 
@@ -82,6 +83,7 @@ KERNEL stage(whole later, whole s) {
             lead(b, i, entry_of(b, *b->done + later, s), b->x, b->v);
             store(b->ahead, i, load(b->v, i));
         }
+        if (HAS_ATOMS) went(&b->atoms, i, load(b->x, i));
     }
 }
 
@@ -263,6 +265,19 @@ KERNEL yield_held(whole flip) {
 
 // ------------------------------------------------------------------ forces
 
+// where atoms have gone too far since they were sorted; flip: positions lie in y
+BLOCK_KERNEL sort_cells(whole flip) {
+    BODY if (HAS_ATOMS) sort_atoms(&b->atoms, b->rows - 1, flip ? b->y : b->x);
+}
+
+// f (n, 3): what the host has computed of forces on particles that move
+KERNEL push(const double *f) {
+    BODY EACH_ROW(i, b->own) {
+        const double *own = f + 3 * whole(b->place[i]);
+        store(b->pushed, i, make(own[0], own[1], own[2]));
+    }
+}
+
 // what a row can do alone once it has its new velocity: its work, and what happens between steps;
 // x0 is then the middle of the step
 DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
@@ -298,6 +313,7 @@ DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ah
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
     if (HAS_TIES) force = force + tie_forces(b, i, place, at);
     if (HAS_BETWEEN) force = force - b->held.stiffness * held_apart(b, i, at);
+    if (HAS_GUESTS) force = force + load(b->pushed, i);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -389,6 +405,7 @@ LEAN_KERNEL leap(whole later, whole s, whole flip) {
             }
             drift_row(b, next, &r);
             store(flip ? b->x : b->y, i, r.x);
+            if (HAS_ATOMS) went(&b->atoms, i, r.x);
             store(b->v, i, r.v);
             if (ledger) store(b->ahead, i, r.ahead);
         }
@@ -416,6 +433,7 @@ KERNEL begin() {
     BODY EACH_ROW(i, b->rows) {
         if (i == 0) *b->done = 0;
         if (HAS_BETWEEN && i == 0) b->settled[0] = b->settled[1] = 0.0;
+        if (HAS_ATOMS && i == 0) *b->atoms.stale = 1;  // whoever goes on from here finds the same bits
         if (i >= b->own && i < b->led) lead(b, i, 0, b->x, b->v);
         store(b->ahead, i, load(b->v, i));
         store(b->x0, i, load(b->x, i));

@@ -14,17 +14,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
+from ..names import (
+    ADDED,
+    DEEPEST,
+    DISSIPATED,
+    EnergyLines,
+    GroupedBody,
+    GroupedSprings,
+    TimeTables,
+)
 from . import layout
 from .between import Acting
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
+    SORTED_BY,
     Blocks,
     Directed,
     Fields,
     Held,
     blocks_of,
+    buckets_for,
     bytes_for,
     directed_springs,
     has,
@@ -36,12 +46,13 @@ from .layout import (
 )
 
 TEXTS = (
-    *("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu"),
-    *("energies.cu", "between.cu"),
+    *("common.cu", "atoms.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu"),
+    *("blocks.cu", "energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS, LAST, MOST_STAGES = 4096, 128, 15  # of common.cu
-BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
+FINITE = len(EnergyLines._fields)  # of energies.cu
+BOOKS, LINES = 4, FINITE + 1
 TABLES = "supports", "surfaces", "winds", "forces", "leads"
 METHOD = "c", "Abar", "A"
 ALIGNED = 4  # doubles, as rows of tables are read
@@ -66,10 +77,14 @@ class Steps:
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
         for material in body.tets.materials:
-            name, own = material.name, ", ".join(MATERIALS)
-            if name not in MATERIALS or not material.built_in:
-                return f"the material {name} has no kernel on a card (stiffly's own {own} have)"
+            if not self.knows(material):
+                own = ", ".join(MATERIALS)
+                lack = f"the material {material.name} has no kernel on a card"
+                return f"{lack} (stiffly's own {own} have)"
         return too_large(bytes_for(body), self._card.free())
+
+    def knows(self, material: Any) -> bool:
+        return material.name in MATERIALS and material.built_in
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
@@ -121,7 +136,11 @@ class Steps:
         own.run(count)
         if ahead is not None:
             own.give(state)
-        return own.ended(ahead is None)
+        books = own.ended(ahead is None)
+        if body.guests is not None:
+            books[0, ADDED] += body.guests.exchanged.added
+            books[0, DISSIPATED] += body.guests.exchanged.dissipated
+        return books
 
     def _lying(self, body: GroupedBody, x: Any, scheme: Scheme) -> OnCard:
         """The body on the card, from now on the last one."""
@@ -233,8 +252,9 @@ class OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
-        self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
+        apart = not scheme.nystrom and body.guests is None and body.atoms is None
+        self._blocks = _blocks(held, body, mixed) if apart else NO_BLOCKS
+        self._lanes = self._blocks.lanes or _lanes(body, self._rows)
         self._rests = [self._room(s) for s in self._springs]
         kind = np.float32 if mixed else np.float64
         fixed = Fields(card, held, self._lanes, kind)
@@ -245,6 +265,8 @@ class OnCard:
         fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
+        fixed.pointer(None if body.guests is None else card.zeros(4 * self._rows))
+        fixed.atoms(body.atoms, self._rows)
         self._fixed, self._tables = fixed, card.zeros(ALIGNED)
         # what the struct was last filled from, and with
         self._taken: tuple[TimeTables, Scheme, float] | None = None
@@ -260,7 +282,11 @@ class OnCard:
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks, self._acting)
+        beside = None
+        if body.guests is not None:
+            beside = _Beside(card, self._launch, body.guests, self._own, self._given)
+        others = self._acting, beside
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, *others)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -451,6 +477,11 @@ class OnCard:
         return total
 
 
+def _lanes(body: GroupedBody, rows: int) -> int:
+    table = layout.LANES_OF_STEPS if body.atoms is None else layout.LANES_OF_ATOMS
+    return lanes_for(rows, table)
+
+
 def _defined(blocks: Blocks, scheme: Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
     """For common.cu; worn: springs yield."""
     there = {
@@ -467,6 +498,32 @@ def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
 
 
+class _Beside:
+    """What the host computes of forces on the rows of a body that move."""
+
+    def __init__(self, card: Any, launch: Any, guests: Any, own: int, room: list[Any]) -> None:
+        """room: x, v, a, ahead, of `own` rows or more each."""
+        self._card, self._launch, self._own, self._room = card, launch, own, room
+        self.guests, self._force = guests, card.zeros(3 * own)
+
+    def _told(self, k: int) -> np.ndarray:
+        return self._card.host(self._room[k], f"guests {k}")[: 3 * self._own].copy()
+
+    def push(self, entry: int) -> None:
+        """Their forces where rows are now, at the time of that entry."""
+        self._launch("scatter", self._own, *self._room)
+        x = self._told(0)
+        force = self.guests.force(entry, x, self._told(3) if self.guests.looks else x)
+        self._card.copy(force, self._force)
+        self._launch("push", self._own, self._force)
+
+    def book(self, which: Callable[[int, np.ndarray, np.ndarray], None], entry: int) -> None:
+        """which: `start` or `end` of the guests, told where rows are now."""
+        if self.guests.counts:
+            self._launch("scatter", self._own, *self._room)
+            which(entry, self._told(0), self._told(1))
+
+
 class _Order:
     """Which kernels a step is, one after the other."""
 
@@ -478,8 +535,11 @@ class _Order:
         scheme: Scheme,
         blocks: Blocks,
         acting: Acting,
+        beside: _Beside | None,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
+        self._beside, self._entry = beside, 0 if scheme.nystrom else 2
+        self._begun = 0  # steps before those that kernels number from 0, of guests
         self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
@@ -488,20 +548,25 @@ class _Order:
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
+        self._cells = body.atoms is not None and bool(buckets_for(body.atoms, self._rows))
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
             or body.viscous
         )
+        if beside is not None:
+            self._braked = self._braked or beside.guests.looks
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
         self._settles = self._touches or body.tied or bool(acting)
         again = self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
+        self._leaps = self._leaps and beside is None
 
     def run(self, count: int) -> None:
+        self._sort(0)
         if self._powers:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
@@ -510,9 +575,15 @@ class _Order:
             self._launch.blocks(*bodies, count, *own.turns, shared=own.room)
             self._launch("tick", 1, count)
             return
+        if self._beside is not None:  # nothing to record: the host has its share of every step
+            self._beside.book(self._beside.guests.start, 0)
+            for self._begun in range(0, count, UNIT):
+                self._steps(min(UNIT, count - self._begun))
+            return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
         if self._leaps:
             self._launch("drift", self._led, 0, 0)
+            self._sort(0)
         units = (count - left) // UNIT
         if units and self._unit is None:
             self._unit = self._card.recorded(lambda: steps(UNIT))
@@ -536,6 +607,11 @@ class _Order:
         if self._looks and steps:
             self._launch("look", self._own, steps)
 
+    def _sort(self, flip: int) -> None:
+        """Atoms into cells, where some have gone too far; flip: positions lie in y."""
+        if self._cells:
+            self._launch.blocks("sort_cells", 1, SORTED_BY, flip)
+
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
         self._launch(name, max(0, end - first), later, first)
@@ -550,6 +626,7 @@ class _Order:
                 self._launch("accelerate", self._own, later, s, 0, k % 2)
             else:
                 self._launch("leap", self._own, later, s, k % 2)
+                self._sort(1 - k % 2)
             if self._yields and s + 1 == self._stages:
                 self._launch("yield_held", self._rows - 1 - self._own, k % 2)
         self._launch("tick", 1, count)
@@ -564,7 +641,12 @@ class _Order:
     def _step(self, later: int) -> None:
         for s in range(self._first, self._stages):
             self._launch(self._move, self._led, later, s)
+            self._sort(0)
+            self._push(later, s)
             self._launch("accelerate", self._own, later, s, 0, 0)
+        end = (self._begun + later + 1) * (self._stages + 1)
+        if self._beside is not None:
+            self._beside.book(self._beside.guests.end, end)
         if self._yields:
             self._launch("yield_held", self._rows - 1 - self._own, 0)
         if self._powers and self._left < self._led:
@@ -576,7 +658,16 @@ class _Order:
             self._acting.launch(self._launch, later, self._rows - 1)
         if not self._left and self._powers and (self._touches or self._acting):
             self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
+        if self._beside is not None and (self._settles or self._acting):
+            self._beside.book(self._beside.guests.start, end)
         if (self._touches or self._acting) and self._braked:
+            self._push(later, self._stages - 1)
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
         elif self._acting.displaces:
             self._launch("accelerate", self._own, later, self._stages - 1, 2, 0)
+
+    def _push(self, later: int, s: int) -> None:
+        """Forces of guests at stage s of a step: see entry_of of body.cu."""
+        if self._beside is not None:
+            n = self._begun + later
+            self._beside.push(self._entry + n * (self._stages + 1) + s)
