@@ -225,7 +225,7 @@ def test_the_limit_of_the_step_is_that_of_a_few_bodies(card):
 @pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
 @pytest.mark.parametrize("precision", [(), ("-DMIXED",)], ids=["double", "mixed"])
-@pytest.mark.parametrize("lanes", [1, 2, 8])
+@pytest.mark.parametrize("lanes", [1, 2, 8, 32])
 def test_the_text_is_cuda(lanes, precision, tmp_path):
     compiles(stretch.source(), tmp_path, lanes, *precision)
 

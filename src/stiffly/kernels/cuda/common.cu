@@ -211,7 +211,8 @@ DEVICE vec shuffled(vec a, int hop) {
 }
 // of two rows side by side the other one's
 DEVICE vec other_of_pair(vec a) {
-    const unsigned both = (0xffffffffu >> (32 - 2 * LANES)) << (threadIdx.x % 32 / (2 * LANES) * 2 * LANES);
+    const int lanes = LANES < 32 ? 2 * LANES : 32;  // which blocks have no more than 16 of
+    const unsigned both = (0xffffffffu >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
     return make(
         __shfl_xor_sync(both, a.x, LANES), __shfl_xor_sync(both, a.y, LANES),
         __shfl_xor_sync(both, a.z, LANES)
