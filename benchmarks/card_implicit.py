@@ -1,11 +1,13 @@
 """Implicit steps on a card against this machine's processor, in one run.
 
-    python benchmarks/card_implicit.py                 # dragon, bunny, swinging-bunny, full size
+    python benchmarks/card_implicit.py                 # dragon, bunny, swinging-bunny, full size;
+                                                       # local/global: cactus, cloth, swinging-bunny
     python benchmarks/card_implicit.py bunny --methods bdf1 --small
 
 Steps have the length that the scene's paper takes; the median of those after the first is told, of
 as many as PATIENCE allows.  `bringing`: matrices to the card, and their preconditioners; `solving`:
-the linear systems of such a step; `products`: of the matrix with a vector in all of them.  The
+the linear systems of such a step, or its local/global iterations with all that the card does in
+them; `products`: of the matrix with a vector in all of them.  The
 host's steps run in a process of their own, which is ended where patience is: one factorisation of a
 large solid may take minutes.
 """
@@ -17,6 +19,7 @@ import multiprocessing
 import time
 import warnings
 from functools import cache
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -26,11 +29,17 @@ from common import table
 from stiffly import scenes
 from stiffly.backends.gpu import cards
 from stiffly.integrators import integrator
+from stiffly.kernels.cuda.local import Iterations
 from stiffly.run.devices import bound_on
-from stiffly.solvers.card import CardFactor
+from stiffly.solvers.card import CardFactor, CardTree
 
 SCENES = ("dragon", "bunny", "swinging-bunny")
 METHODS = ("energy-momentum", "bdf1")
+LOCAL_GLOBAL = (
+    *(("cactus", "projective"), ("cactus", "stabilised:projective-midpoint")),
+    *(("cloth", "projective"), ("cloth", "realtime-midpoint"), ("cloth", "realtime")),
+    *(("swinging-bunny", "projective"), ("swinging-bunny", "realtime-midpoint")),
+)
 STEPS = 6
 PATIENCE = 6.0  # seconds that steps of one case on one side may take, or begin to take
 FIRST = 12.0  # seconds for the first of the host, which may have to compile
@@ -65,11 +74,14 @@ class Steps:
 
 
 class Watch:
-    """Seconds in a method of CardFactor."""
+    """Seconds in methods of what a card does."""
 
-    def __init__(self, name: str) -> None:
-        self.seconds, own = 0.0, getattr(CardFactor, name)
+    def __init__(self, *methods: tuple[type, str]) -> None:
+        self.seconds = 0.0
+        for kind, name in methods:
+            setattr(kind, name, self._timed(getattr(kind, name)))  # for this program
 
+    def _timed(self, own: Any) -> Any:
         def timed(*given: Any) -> Any:
             began = time.perf_counter()
             try:
@@ -77,7 +89,7 @@ class Watch:
             finally:
                 self.seconds += time.perf_counter() - began
 
-        setattr(CardFactor, name, timed)  # for this program
+        return timed
 
 
 def on_the_host(line: Any, *case: Any) -> None:
@@ -136,17 +148,21 @@ def row(watches: list[Watch], *case: Any) -> list[object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("scenes", nargs="*", default=SCENES)
-    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("scenes", nargs="*")
+    parser.add_argument("--methods", nargs="+")
     parser.add_argument("--small", action="store_true", help="small variants")
     given = parser.parse_args()
+    cases = list(product(given.scenes or SCENES, given.methods or METHODS))
+    if not given.scenes and not given.methods:
+        cases += LOCAL_GLOBAL
     warnings.simplefilter("ignore")
     print(f"card: {cards()[0]}", flush=True)
-    watches, rows = [Watch("__init__"), Watch("solve")], []
-    for name in given.scenes:
-        for method in given.methods:
-            rows.append(row(watches, name, given.small, method))
-            print(*rows[-1], sep="  ", flush=True)
+    solving = (CardFactor, "solve"), (CardTree, "solve"), (Iterations, "sail")
+    watches = [Watch((CardFactor, "__init__"), (CardTree, "__init__")), Watch(*solving)]
+    rows = []
+    for name, method in cases:
+        rows.append(row(watches, name, given.small, method))
+        print(*rows[-1], sep="  ", flush=True)
     print(table(HEADER, rows))
 
 

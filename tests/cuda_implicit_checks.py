@@ -7,14 +7,17 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import test_stretch as cases
 from cuda_matrix_checks import agree
 from scipy.spatial import KDTree
 
 import stiffly
 from stiffly import scenes
+from stiffly.integrators import integrator
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.kernels.cuda import tree
+from stiffly.kernels.cuda.local import Iterations
 from stiffly.solvers import card as card_solver
 from stiffly.solvers.card import RESIDUAL, CardFactor, CardTree
 from stiffly.solvers.failures import NotPositiveDefinite
@@ -163,20 +166,45 @@ def same_solution_by_fronts(graph, leaf, top, backend):
 
 
 def same_local_global_run(name, method, steps):
-    """As same_implicit_run, of a method by its name; with as many solves on the card as the host
-    makes, and what it says of them."""
-    solved = []
+    """As same_implicit_run, of a method by its name; with as many solves as the host makes, the
+    first with the factor on the card; of each of the others whether the card made it all."""
+    solved, sailed = [], []
 
     def counted(self, b):
         solved.append(self)
         return solve(self, b)
 
-    solve = CardTree.solve
-    with patch.object(CardTree, "solve", counted):
+    def noted(self, *given):
+        sailed.append(sail(self, *given))
+        return sailed[-1]
+
+    solve, sail = CardTree.solve, Iterations.sail
+    with patch.object(CardTree, "solve", counted), patch.object(Iterations, "sail", noted):
         host, card = _same_run(name, method, steps)
     assert solved
-    for key in ("linear_solves", "factorizations", "force_evaluations"):
+    for key in ("linear_solves", "factorizations"):
         assert host.stats[key] == card.stats[key]
+    return [done.over for done in sailed]
+
+
+def same_local_global_steps(kind, method, h, backend):
+    """Steps of a body of test_stretch.py, with the same ledger: as long as those of its explicit
+    methods, and some that stretch it far."""
+    system, state = cases.bound(kind)
+    there = system.on(backend.alone())
+    ends = [
+        cases.one_by_one(bound, state, integrator(method), h=h, count=5)
+        for bound in (system, there, there)
+    ]
+    host, card, again = ends
+    agree(card.state.x, host.state.x, 1e-10)
+    assert np.array_equal(card.state.x, again.state.x)
+    energy = system.energy(host.state)
+    size = max(abs(value) for value in energy.values())
+    for line in ("added_now", "dissipated_now"):
+        assert abs(getattr(card.ledger, line) - getattr(host.ledger, line)) <= 1e-9 * size
+    for name, value in there.energy(card.state).items():
+        assert abs(value - energy[name]) <= 1e-9 * size
 
 
 def same_implicit_run(name, method, steps):

@@ -11,6 +11,7 @@ from stiffly.backends.gpu import gpu
 from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from cuda_checks import CARD_KINDS, KINDS
 from cuda_implicit_checks import (
     LOCAL_GLOBAL,
     LOCAL_GLOBAL_SCENES,
@@ -22,6 +23,7 @@ from cuda_implicit_checks import (
     random_matrix,
     same_implicit_run,
     same_local_global_run,
+    same_local_global_steps,
     same_solution,
     same_solution_by_fronts,
     stiff_matrix,
@@ -65,3 +67,17 @@ def test_solutions_by_fronts(graph, leaf, top):
 @pytest.mark.parametrize("method", LOCAL_GLOBAL)
 def test_a_local_global_run_is_that_of_the_host(method, name):
     same_local_global_run(name, method, 3)
+
+
+@pytest.mark.parametrize(
+    "name, method", [("falling-cube", "projective-bdf2"), ("hippo", "projective")]
+)
+def test_bodies_that_meet_the_floor(name, method):
+    same_local_global_run(name, method, 60)
+
+
+@pytest.mark.parametrize("h", [2e-3, 0.05])
+@pytest.mark.parametrize("method", ["projective", "realtime-midpoint"])
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
+def test_local_global_steps(kind, method, h):
+    same_local_global_steps(kind, method, h, gpu())

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
+from ..kernels.cuda import local as local_steps
 from ..kernels.cuda import matrix, solve, tree
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
@@ -29,7 +30,7 @@ WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
 EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", "displaced")
 CROWD = ("crowd_push", "crowd_brake")
-BY_LANES = (*EXPLICIT, *CROWD, *matrix.BY_LANES, *solve.BY_LANES)
+BY_LANES = (*EXPLICIT, *CROWD, *matrix.BY_LANES, *solve.BY_LANES, *local_steps.BY_LANES)
 TWINS = count(1)
 INSTALL = 'pip install "stiffly[gpu]"'
 
@@ -43,6 +44,7 @@ class CardKernels:
         self.matrices = matrix.Matrices(card)
         self.systems = solve.Systems(card, self.matrices)
         self.trees = tree.Trees(card)
+        self.iterations = local_steps.Iterations(card, self.explicit_steps)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

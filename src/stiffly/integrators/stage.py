@@ -168,6 +168,21 @@ class StageEquation:
     def global_matrix(self, layout: Any) -> Any:
         return self._system.global_matrix(*self.weights, layout)
 
+    def sail(self, d: Array, tree: Any, layout: Any, count: int, **limits: Any) -> Any:
+        """Local/global iterations from d where a card knows the forces and lies the tree: see
+        kernels/cuda/local.py; None where none does."""
+        sail = getattr(self._system, "sail", None)
+        return sail and sail(
+            *(self._start, self.time, tree, layout, count),
+            p=self.origin,
+            q=self._q,
+            guess=d if d.any() else None,
+            alpha=self.weights[0],
+            ratio=self._ratio,
+            covered=self._covered,
+            **limits,
+        )
+
 
 def bodies_of(system: Any, state: State) -> Bodies | None:
     """The system body by body, where it offers that."""

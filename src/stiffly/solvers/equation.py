@@ -35,6 +35,8 @@ class Equation(Protocol):
     bodies press against each other, with a force that has no bound.
     still: d at the positions that the step starts from.
     backend: where d and r live, and how their sums are made.
+    Optional sail(d, tree, layout, count, ...) -> Sailed | None: iterations of the local/global
+    solver where forces and the factor's tree are on a card (kernels/cuda/local.py).
     Optional body_by_body(d, tolerance, most) -> BodySolution | None: every body by itself, from d.
     linearise: what Newton's method asks for.  global_matrix: what the local/global iteration asks
     for, a constant matrix in place of J, sparse, symmetric and positive definite (n, n), or

@@ -47,7 +47,7 @@ from .failures import FactorisationError
 from .iteration import ROUNDING, relative
 from .linear import factorise
 from .newton import ARMIJO
-from .secants import Secants
+from .secants import LEAST_ANGLE, Secants
 from .settings import CLOCK, Clock, Pace, check_budget, check_count
 from .shifted_newton import ShiftedNewton
 from .sparser import sparser
@@ -168,12 +168,14 @@ def factorised(equation: Equation, layout: Any, accelerate: bool = False) -> Glo
 
 
 class _Point(NamedTuple):
-    """slope: r.dx along the update that led there, if it was asked for."""
+    """slope: r.dx along the update that led there, if it was asked for; scale: the equation's
+    there, if it is known."""
 
     d: Array
     r: Array
     norm: float
     slope: float = math.nan
+    scale: float = math.nan
 
 
 class _Way(NamedTuple):
@@ -209,8 +211,9 @@ class _Run:
     def residual(self) -> float:
         """Relative, of the last point that was evaluated."""
         point, scale = self.point, self.equation.scale
+        size = scale(point.d) if math.isnan(point.scale) else point.scale
         # from rest, one iteration has evaluated nothing that moved
-        return relative(point.norm, scale(point.d) or scale(self.end))
+        return relative(point.norm, size or scale(self.end))
 
     @property
     def work(self) -> Work:
@@ -252,16 +255,21 @@ class _Run:
 
     def iterate(self, guess: Array, iterations: int) -> None:
         """`point` is the last one that was evaluated, `end` where the iteration went from there."""
-        self.point = point = self.evaluate(guess)
-        self.end = guess
+        digits = ROUNDING * norms(self._backend, self.equation.origin + guess)[0]
+        sailed = self._sail(guess, iterations, digits)
+        if sailed is None:
+            self.point, self.end = self.evaluate(guess), guess
+        elif sailed.over:
+            return
+        most = iterations if sailed is None else sailed.left + 1
+        point = self.point
         if not math.isfinite(point.norm):
             raise NotConverged(
                 f"local/global met a force that is not finite at t = {self.equation.time:.6g} s: "
                 "try a smaller step"
             )
-        demand = self.equation.change
-        digits = ROUNDING * norms(self._backend, self.equation.origin + guess)[0]
-        for left in reversed(range(iterations)):
+        demand = self.equation.scale if most < iterations else self.equation.change
+        for left in reversed(range(most)):
             if point.norm <= CONVERGED * demand(point.d):
                 break
             demand = self.equation.scale
@@ -279,6 +287,29 @@ class _Run:
             self.point, self.end = point, point.d
             if last or not progress:
                 break
+
+    def _sail(self, guess: Array, iterations: int, digits: float) -> Any:
+        """What a card has done of it, if the factor and the forces are there: all, or as far as
+        nothing was in its way (kernels/cuda/local.py); None elsewhere, or where somebody looks at
+        the clock."""
+        tree = None if self._kept is None else getattr(self._kept.factor, "tree", None)
+        sail = getattr(self.equation, "sail", None)
+        if tree is None or sail is None or math.isfinite(self._pace.left()):
+            return None
+        layout = self.equation.global_layout(guess, self._layout, self._begins)
+        self._layout, self._begins = layout, False
+        if self._stale():
+            return None
+        given: Any = {"digits": digits, "step": self.step, "quick": self._secants is not None}
+        given["limits"] = CONVERGED, STEEPER, ARMIJO, LEAST_ANGLE
+        done = sail(guess, tree, layout, iterations, **given)
+        if done is None:
+            return None
+        self.evaluations, self.solves, self.step = done.evaluated, done.solved, done.step
+        self.point, self.end = _Point(done.d, done.r, done.norm, scale=done.scale), done.d
+        if self._secants is not None and not done.over:
+            self._secants.resume(done.d, done.r, done.pairs)
+        return done
 
     def direction(self, point: _Point) -> _Way:
         self.solves += 1

@@ -48,6 +48,11 @@ class Secants:
         self._pairs: deque[_Pair] = deque(maxlen=PAIRS)
         self._last: tuple[Array, Array] | None = None
 
+    def resume(self, d: Array, r: Array, pairs: list[tuple[Array, Array, float]]) -> None:
+        """Where others have come to, who solved at d, r last."""
+        self._pairs.extend(_Pair(*pair) for pair in pairs)
+        self._last = d, r
+
     def solve(self, d: Array, r: Array, inverse: Callable[[Array], Array]) -> Array:
         """About J^-1 r; d, r (n,): where the iteration stands; inverse: r -> A^-1 r."""
         if self._last is not None:

@@ -149,6 +149,7 @@ class Stretcher:
         self._connected, self._bodies = layout.connected, layout.bodies
         self._base: Assembly | None = None  # parts as they were when a state went to the card
         self._unfree: _Unfree | None = None
+        self.covered: tuple[Any, Array] | None = None  # see iterations.py
         self._left, self._names = _left_out(terms, system.numbering.free), None
         if self._left is not None:
             self._names = _energy_names(system.assembly, self._of_guests)
@@ -426,6 +427,10 @@ class Stretcher:
             except Crowded:  # lists of who is near were too short
                 continue
         return a.ravel()
+
+    def at_time(self, parts: Assembly, t: float) -> tuple[contract.GroupedBody, Any]:
+        """The body and its tables, for forces at a time with these parts."""
+        return self._still, self._timed(parts, np.full(3, t), [t])
 
     def few(self, s: State) -> Few | None:
         """Some of many bodies, for forces on them alone; None where a body is not divided so."""

@@ -19,7 +19,7 @@ from ..parts.part import NO_PAIRS, Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
-from . import discrete_gradient, linearise, settling
+from . import discrete_gradient, iterations, linearise, settling
 from . import system_input as given
 from .assembly import Assembly, as_rods
 from .bodywise import bodywise
@@ -85,6 +85,7 @@ class System:
         self.layouts: dict[Any, Any] = {}  # made once: see bodywise.py, and `stretcher`
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
+        self._by_rows: Stretcher | NoStretch | None = None
         self._calmer: tuple[float, System] | None = None
 
     def _tell(self) -> None:
@@ -176,7 +177,7 @@ class System:
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.assembly, new._now = assembly, (None, assembly)
-        new._stretcher = new._calmer = None
+        new._stretcher = new._by_rows = new._calmer = None
         return new
 
     @property
@@ -237,9 +238,16 @@ class System:
     def stretcher(self) -> Stretcher | NoStretch:
         """What takes many explicit steps in one call, or why nothing does."""
         if self._stretcher is None:
-            known: Stretcher | None = self.layouts.get(self._steps_by)
-            self._stretcher = self._lay_out() if known is None else known.of(self)
+            self._stretcher = self.by_rows
         return self._stretcher
+
+    @property
+    def by_rows(self) -> Stretcher | NoStretch:
+        """The same for who asks it for forces alone: steps go on as if nobody had."""
+        if self._by_rows is None:
+            known: Stretcher | None = self.layouts.get(self._steps_by)
+            self._by_rows = self._lay_out() if known is None else known.of(self)
+        return self._by_rows
 
     @property
     def _steps_by(self) -> Any:
@@ -594,6 +602,7 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+    sail = iterations.sail
 
 
 def _told(particles: int) -> str:

@@ -1,5 +1,5 @@
-"""Where a lane is computed: on the host, or on a card, which has no local/global solver for
-`realtime` and takes Verlet's steps in its place."""
+"""Where a lane is computed: on the host, or on a card, which takes Verlet's steps in the place of
+`realtime`."""
 
 from __future__ import annotations
 

@@ -71,11 +71,11 @@ class Steps:
     """The kernel; card: where it runs; mixed: elements in single precision."""
 
     def __init__(self, card: Any, mixed: bool = False) -> None:
-        self._card, self._held, self._mixed = card, Held(), mixed
-        self._last: _OnCard | None = None
-        self._other: _OnCard | None = None  # the same body otherwise, as accelerations are asked of
+        self._card, self.held, self._mixed = card, Held(), mixed
+        self._last: OnCard | None = None
+        self._other: OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
-        self._scheme: _Scheme | None = None  # the last one
+        self._scheme: Scheme | None = None  # the last one
 
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
@@ -94,11 +94,11 @@ class Steps:
         scheme = self._known(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
 
-    def _known(self, stages: int, nystrom: bool, numbers: dict[str, np.ndarray]) -> _Scheme:
+    def _known(self, stages: int, nystrom: bool, numbers: dict[str, np.ndarray]) -> Scheme:
         """The very same one as long as it is the same."""
         known = self._scheme
         if known is None or not known.of(numbers):
-            known = self._scheme = _Scheme(stages, nystrom, numbers)
+            known = self._scheme = Scheme(stages, nystrom, numbers)
         return known
 
     def holds(self, kept: Any) -> bool:
@@ -124,7 +124,7 @@ class Steps:
         self,
         body: GroupedBody,
         tables: TimeTables,
-        scheme: _Scheme,
+        scheme: Scheme,
         h: float,
         count: int,
         state: list[Any],
@@ -152,7 +152,7 @@ class Steps:
             books[0, DISSIPATED] += body.guests.exchanged.dissipated
         return books
 
-    def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
+    def _lying(self, body: GroupedBody, x: Any, scheme: Scheme) -> OnCard:
         """The body on the card, from now on the last one."""
         for own in (self._last, self._other):
             if own is not None and own.serves(body, scheme):
@@ -162,7 +162,7 @@ class Steps:
         last, self._other = self._last, None
         if last is not None and last.body.groups is body.groups:
             self._other = last
-        self._last = _OnCard(self._card, self._held, self._mixed, body, len(x), scheme)
+        self._last = OnCard(self._card, self.held, self._mixed, body, len(x), scheme)
         return self._last
 
 
@@ -173,7 +173,7 @@ class Kept:
 
     since = 0.0
 
-    def __init__(self, steps: Steps, own: _OnCard) -> None:
+    def __init__(self, steps: Steps, own: OnCard) -> None:
         self._steps, self._own = steps, own
         self._arrays, self._memory = own.copied()
         self._host: dict[int, np.ndarray] = {}
@@ -229,7 +229,7 @@ class Kept:
         return float(self._lines[FINITE])
 
 
-class _Scheme(NamedTuple):
+class Scheme(NamedTuple):
     """A method.  numbers: its kicks and drifts, or c, Abar, A of a Nyström method."""
 
     stages: int
@@ -244,8 +244,10 @@ class _Scheme(NamedTuple):
         return all(a is b or np.array_equal(a, b) for a, b in pairs)
 
 
-class _OnCard:
+class OnCard:
     """A body that lies on the card, with its state; what it is asked to do is recorded once."""
+
+    texts = TEXTS
 
     def __init__(
         self,
@@ -254,7 +256,7 @@ class _OnCard:
         mixed: bool,
         body: GroupedBody,
         total: int,
-        scheme: _Scheme,
+        scheme: Scheme,
     ) -> None:
         self._card, self._held, self.body, self.scheme = card, held, body, scheme
         groups = body.groups
@@ -282,12 +284,12 @@ class _OnCard:
         fixed.atoms(body.atoms, self._rows)
         self._fixed, self._tables = fixed, card.zeros(ALIGNED)
         # what the struct was last filled from, and with
-        self._taken: tuple[TimeTables, _Scheme, float] | None = None
+        self._taken: tuple[TimeTables, Scheme, float] | None = None
         self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         defined = _defined(self._blocks, scheme, yields(body), mixed)
-        self._launch = card.loaded(self._lanes, has(held, body), defined=defined)
+        self._launch = card.loaded(self._lanes, has(held, body), self.texts, defined)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
         self._sums = card.zeros(BOOKS * SUMS)
         self._lines: tuple[Any, Any, Any] | None = None
@@ -318,7 +320,7 @@ class _OnCard:
         return directed_springs(self._held, springs, self._lanes)
 
     def take(
-        self, tables: TimeTables, scheme: _Scheme, h: float, state: list[np.ndarray] | None
+        self, tables: TimeTables, scheme: Scheme, h: float, state: list[np.ndarray] | None
     ) -> None:
         """state: x, v, a, ahead; None: where the last steps have ended."""
         if not self._is_taken(tables, scheme, h):
@@ -331,13 +333,13 @@ class _OnCard:
             self._put(state)
         self._launch("begin", self._rows)
 
-    def _is_taken(self, tables: TimeTables, scheme: _Scheme, h: float) -> bool:
+    def _is_taken(self, tables: TimeTables, scheme: Scheme, h: float) -> bool:
         """Tables of time and all: they stay as they are."""
         if self._taken is None or scheme is not self._taken[1] or h != self._taken[2]:
             return False
         return all(a is b for a, b in zip(tables, self._taken[0], strict=True))
 
-    def _filled(self, tables: TimeTables, scheme: _Scheme, h: float) -> np.ndarray:
+    def _filled(self, tables: TimeTables, scheme: Scheme, h: float) -> np.ndarray:
         """The struct that kernels read."""
         ties = tables.ties
         moved = ties.stiffness, ties.here, ties.home
@@ -499,7 +501,7 @@ def _lanes(body: GroupedBody, rows: int) -> int:
     return lanes_for(rows, table)
 
 
-def _defined(blocks: Blocks, scheme: _Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+def _defined(blocks: Blocks, scheme: Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
     """For common.cu; worn: springs yield."""
     there = {
         f"THREADS={blocks.threads}": blocks.threads,
@@ -553,7 +555,7 @@ class _Order:
         card: Any,
         launch: Any,
         body: GroupedBody,
-        scheme: _Scheme,
+        scheme: Scheme,
         blocks: Blocks,
         acting: Acting,
         beside: _Beside | None,

@@ -28,10 +28,12 @@ DEVICE vec share_of(const double *row, const double *z, int count, int lane) {
     return sum;
 }
 
+// state: where it is not zero, nobody wants to know
 BLOCK_KERNEL level(
-    const whole *pieces, whole count, const double *entries, const unsigned *takes,
+    const double *state, const whole *pieces, whole count, const double *entries, const unsigned *takes,
     const unsigned *goes, double *pool
 ) {
+    if (state && *state != 0.0) return;
     SHARED(z) EACH_BLOCK(k, count) {
         const Piece p = ((const Piece *)pieces)[k];
         EACH_OF(j, 0, p.columns) {

@@ -52,12 +52,13 @@ class Laid(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A factorised matrix on the card: solve() makes x of b, both there, and what that needs."""
+    """A factorised matrix on the card: levels(state) launches what makes x of b, both there, where
+    the number `state` there is zero, or 0; solve() does it at once."""
 
+    levels: Callable[[Any], None]
     solve: Callable[[], None]
     b: Any
     x: Any
-    alive: tuple[Any, ...]
 
 
 class TooWide(Exception):
@@ -82,16 +83,15 @@ class Trees:
         pieces, pool = alive[0], card.zeros(3 * laid.pooled)
         launch = card.loaded(LANES, 0, TEXTS, (f"THREADS={THREADS}",))
 
-        def job() -> None:
+        def levels(state: Any) -> None:
             for first, count, most in laid.levels:
                 own = pieces[PIECE * first : PIECE * (first + count)]
-                launch.blocks(
-                    "level", count, THREADS, own, count, *alive[1:], pool, shared=24 * most
-                )
+                given = state, own, count, *alive[1:], pool
+                launch.blocks("level", count, THREADS, *given, shared=24 * most)
 
         ends = 3 + 3 * laid.rows * np.arange(4)
         b, x = pool[3 : ends[1]], pool[ends[2] : ends[3]]
-        return Tree(card.recorded(job), b, x, (*alive, pool))
+        return Tree(levels, card.recorded(lambda: levels(0)), b, x)
 
     def _laid(self, plan: Any) -> Laid:
         for known, laid in self._known:
