@@ -92,6 +92,9 @@ class Asked:
     def lacks(self, body: Any) -> str:
         return ""
 
+    def knows(self, material: Any) -> bool:
+        return True
+
     def holds(self, kept: Any) -> bool:
         return False
 

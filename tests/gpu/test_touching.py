@@ -30,19 +30,28 @@ def test_what_rows_remember_changes_no_bit(monkeypatch):
     forgetful(monkeypatch)
 
 
+@pytest.fixture
+def ipctk():
+    pytest.importorskip("ipctk", reason="the host's contact between meshes needs it")
+
+
+@pytest.mark.usefixtures("ipctk")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_steps_in_touch(kind):
     same_touching(kind)
 
 
+@pytest.mark.usefixtures("ipctk")
 def test_lists_change_no_bit(monkeypatch):
     same_bits_with_other_lists(monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
+@pytest.mark.usefixtures("ipctk")
 def test_steps_that_might_pass_through_something(monkeypatch):
     same_cut_steps(monkeypatch)
 
 
+@pytest.mark.usefixtures("ipctk")
 def test_resumed_on_the_other_side(tmp_path):
     same_when_resumed(tmp_path)

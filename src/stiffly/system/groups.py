@@ -6,6 +6,7 @@ lie together in space.  Neither depends on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -416,8 +417,10 @@ class Layout:
         coefficient = np.concatenate([np.empty(0), *(term.coefficient for term in terms)])
         return contract.GroupedDashpots(start, corners, coefficient[element])
 
-    def atoms(self, terms: list[AtomTerm], extent: float) -> contract.GroupedAtoms | None:
-        """Of the one group of a card, which has all particles."""
+    def atoms(
+        self, terms: list[AtomTerm], extent: Callable[[], float]
+    ) -> contract.GroupedAtoms | None:
+        """Of the one group of a card, which has all particles; extent: of these [m], about."""
         if not terms:
             return None
         (term,), rows = terms, self.place.size
@@ -427,7 +430,7 @@ class Layout:
         keys = np.sort(at[near] * rows + at[term.partner])
         start = np.searchsorted(keys, rows * np.arange(rows + 1))
         numbers = term.radius[self.place], term.root[self.place]
-        return contract.GroupedAtoms(*numbers, start, keys % rows, term.cutoff, extent)
+        return contract.GroupedAtoms(*numbers, start, keys % rows, term.cutoff, extent())
 
     def pairs(
         self, terms: list[SteadyTerm] | list[ViscousTerm], rest: Array | None = None

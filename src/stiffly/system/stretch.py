@@ -250,7 +250,7 @@ class Stretcher:
             viscous=layout.pairs(self._of(ViscousTerm)),
             solids=self._solids(),
             guests=self._guests,
-            atoms=layout.atoms(self._of(AtomTerm), _extent(system)),
+            atoms=layout.atoms(self._of(AtomTerm), lambda: _extent(system)),
             crowd=layout.crowd(self._of(CrowdTerm)),
         )
 

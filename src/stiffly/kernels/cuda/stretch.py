@@ -303,7 +303,7 @@ class OnCard:
         others = self._acting, beside, self.crowding
         self._order = _Order(card, self._launch, body, scheme, self._blocks, *others)
 
-    def serves(self, body: GroupedBody, scheme: _Scheme) -> bool:
+    def serves(self, body: GroupedBody, scheme: Scheme) -> bool:
         fits = self.crowding is None or self.crowding.room == self.crowding.lists.room
         return self.body is body and self.scheme[:2] == scheme[:2] and fits
 
