@@ -31,6 +31,8 @@
 #define RESIDENT (THREADS < 64 ? 12 : THREADS < 512 ? 512 / THREADS : 1)
 #endif
 #define BLOCK_KERNEL extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+// of one block with as many threads as there can be
+#define WIDE_KERNEL extern "C" __global__ void __launch_bounds__(1024)
 // of blocks of 128 threads, eight on a multiprocessor at once: what waits for memory has to be many
 #define LEAN_KERNEL extern "C" __global__ void __launch_bounds__(128, LEAN)
 #ifndef LEAN

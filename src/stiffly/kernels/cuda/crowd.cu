@@ -105,7 +105,7 @@ DEVICE void keep_box(double *p, Box a) {
 #endif
 
 // boxes of the three trees, a block each, for the next steps
-KERNEL crowd_boxes(whole steps) {
+WIDE_KERNEL crowd_boxes(whole steps) {
     BODY EACH_TREE(k) {
         const Crowd *o = b->crowd;
         const whole counts[3] = {o->vertices, o->edges, o->faces};

@@ -18,6 +18,7 @@ static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define SEPARATE static
 #define BLOCK_KERNEL KERNEL
 #define LEAN_KERNEL KERNEL
+#define WIDE_KERNEL KERNEL
 #define KERNEL extern "C" void
 #define EACH_ROW(i, count) for (long long i = 0; i < (count); ++i)
 #define EACH_ROW_BY_LANES(i, count) for (long long i = 0; i < (count); ++i)
