@@ -148,7 +148,7 @@ def test_a_method_that_forgets_what_parts_remember():
 def test_our_methods_make_states_from_states():
     """Nothing in src makes a State of its own but systems, and the page for its recordings."""
     allowed = {"contracts.py", "system/system.py", "system/second_order.py", "system/settling.py"}
-    allowed |= {"system/stretch.py", "system/ranks.py", "system/joined.py"}
+    allowed |= {f"system/{name}.py" for name in ("stretch", "ranks", "joined", "guests")}
     allowed.add("view/recent.py")  # a state of no body: the time of the last frame
     for path in SOURCE.rglob("*.py"):
         name = path.relative_to(SOURCE).as_posix()
