@@ -6,8 +6,9 @@
 A product is a term of Chebyshev's recurrence with two columns and four sums: what 2,000 terms take
 longer than 1,000, divided by 1,000.  Its bytes are the least that it has to move, if every
 neighbour's row is in a cache: entries and their places once, x and z read, z written, sums read and
-written; a model, to be held against the copies in the first line.  A step is the scene's with its
-paper's length, the median of those after the first; positions are compared after ten of them.
+written by every other term; a model, to be held against the copies in the first line.  A step is
+the scene's with its paper's length, the median of those after the first; positions are compared
+after ten of them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def bytes_of(A) -> int:
     width = 4 if isinstance(A, BarOperator) else 9
     own = 6 * A.size // 3 if isinstance(A, BarOperator) else 0
     matrix = A.indices.size * (8 * width + 4) + 8 * (own + A.size // 3)
-    return matrix + 8 * A.size * (3 * COLUMNS + 2 * SUMS)
+    return matrix + 8 * A.size * (3 * COLUMNS + SUMS)
 
 
 def steps(bound, state, h: float) -> tuple[list[float], list, str]:

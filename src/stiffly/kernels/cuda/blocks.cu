@@ -99,11 +99,6 @@ DEVICE void bring(const Body *b, const Block &o, whole i, int k) {
     if (HAS_CUBIC) bring(b, o, &b->cubic, o.cubic, i, k);
 }
 
-// shapes of a later step come near, since a block has few warps to do something else meanwhile
-DEVICE void expect_surfaces(const Body *b, whole place) {
-    for (whole c = 0; c < b->touches && place < b->places; ++c) EXPECT(surface(b, c, place))
-}
-
 // a row while its block takes it through many steps
 struct Own : Row {
     Turns turns;
@@ -143,7 +138,7 @@ DEVICE void kick_there(const Body *b, whole i, whole n, whole s, vec pull, Row *
     const whole entry = entry_of(b, n, s);
     r->a = pulled(b, i, n, pull + row_loads(b, i, entry, r->ahead).force, r->x, r->ahead);
     r->v = r->v + b->kick[s + 1] * r->a;
-    if (s + 1 < STAGES_OF(b)) return;
+    if (s + 1 < b->stages) return;
     finish(b, i, n, r);
     if (HAS_TOUCHES && HAS_LOADS && b->touches && b->drags)  // at other velocities
         r->a = pulled(b, i, n + 1, pull + row_loads(b, i, entry, r->ahead).force, r->x, r->ahead);
@@ -181,7 +176,7 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
         }
         double *at = o.at, *other = o.at + 3 * o.count;
         for (whole n = begun; n < begun + count; ++n) {
-            for (whole s = 0; s < STAGES_OF(b); ++s) {
+            for (whole s = 0; s < b->stages; ++s) {
                 double *swap = at;
                 at = other, other = swap;
                 EACH_OWN(i, o.from, o.to) {
@@ -189,7 +184,6 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
                         if (s == 0) {
                             MINE.x0 = MINE.x;
                             MINE.v0 = MINE.v;
-                            if (HAS_TOUCHES) expect_surfaces(b, n + 2);
                         }
                         drift_row(b, s, &MINE);
                         place(at, i - o.from, MINE.x);
@@ -231,7 +225,7 @@ BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
             }
         }
         EACH_OF(i, o.first, o.end) {
-            lead(b, i, entry_of(b, begun + count - 1, STAGES_OF(b) - 1), b->x, b->v);
+            lead(b, i, entry_of(b, begun + count - 1, b->stages - 1), b->x, b->v);
         }
     }
 }

@@ -122,10 +122,10 @@ __constant__
 
 // entries of the tables: the end of drift s, or stage s, of step n; its middle; its end
 DEVICE whole entry_of(const Body *b, whole n, whole s) {
-    return b->first + n * (STAGES_OF(b) + 1) + s;
+    return b->first + n * (b->stages + 1) + s;
 }
-DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (STAGES_OF(b) + 1); }
-DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (STAGES_OF(b) + 1); }
+DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (b->stages + 1); }
+DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (b->stages + 1); }
 
 // acceleration of all particles, and damping: of the run that a row belongs to
 DEVICE vec field_of(const Body *b, whole i) {

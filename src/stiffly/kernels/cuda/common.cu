@@ -28,7 +28,7 @@
 #define THREADS 512
 #endif
 #ifndef RESIDENT
-#define RESIDENT (THREADS < 64 ? 12 : THREADS < 512 ? 512 / THREADS : 1)
+#define RESIDENT (THREADS < 512 ? 512 / THREADS : 1)
 #endif
 #define BLOCK_KERNEL extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 // of one block with as many threads as there can be
@@ -62,7 +62,6 @@
 #define FIRST_OF_PAIR if (lane == 0 && job % 2 == 0)
 #define SHARED(room) extern __shared__ double room[];
 #define WAIT __syncthreads();
-#define EXPECT(p) asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
 #endif
 
 typedef long long whole;
@@ -73,13 +72,6 @@ typedef long long whole;
 template <class T> DEVICE T once(const T *p) { return __ldcs(p); }
 #else
 template <class T> DEVICE T once(const T *p) { return *p; }
-#endif
-
-// stages of a step, where they are known beforehand
-#ifdef STAGES
-#define STAGES_OF(b) STAGES
-#else
-#define STAGES_OF(b) (b)->stages
 #endif
 
 // MIXED: elements and their tables are computed in single precision, which some cards are many times

@@ -45,6 +45,5 @@ static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
     static std::vector<double> kept_room(MOST_ROOM / 8);                                           \
     double *room = kept_room.data();
 #define WAIT
-#define EXPECT(p) ;
 #define MOST_ROWS 1024
 #define MOST_ROOM 232448

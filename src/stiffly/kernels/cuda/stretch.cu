@@ -64,7 +64,7 @@ KERNEL drift(whole later, whole s) {
 // Nystrom methods: x_s = x + c_s h v + h^2 sum Abar_sj a_j, ahead = v + h sum A_sj a_j; s > 0
 KERNEL stage(whole later, whole s) {
     BODY EACH_ROW(i, b->led) {
-        bool last = s + 1 == STAGES_OF(b);
+        bool last = s + 1 == b->stages;
         if (i < b->own) {
             if (s == 1) {  // the last step has ended here
                 store(b->x0, i, load(b->x, i));
@@ -73,8 +73,8 @@ KERNEL stage(whole later, whole s) {
             vec way = make(0.0, 0.0, 0.0), faster = way, v = load(b->v, i);
             for (whole j = 0; j < s; ++j) {
                 vec a = load(b->staged + 4 * b->rows * j, i);
-                way = way + b->Abar[s * STAGES_OF(b) + j] * a;
-                if (b->powers || last) faster = faster + b->A[s * STAGES_OF(b) + j] * a;
+                way = way + b->Abar[s * b->stages + j] * a;
+                if (b->powers || last) faster = faster + b->A[s * b->stages + j] * a;
             }
             store(b->x, i, load(b->x0, i) + (b->c[s] * b->h) * v + (b->h * b->h) * way);
             store(b->ahead, i, v + b->h * faster);
@@ -307,7 +307,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
         store(b->v, i, load(b->v, i) + b->kick[s + 1] * a);
     } else {
         store(b->staged + 4 * b->rows * s, i, a);
-        if (s + 1 == STAGES_OF(b)) store(b->v, i, load(b->ahead, i));
+        if (s + 1 == b->stages) store(b->v, i, load(b->ahead, i));
     }
 }
 
@@ -353,7 +353,7 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
     EACH_ROW_BY_LANES(i, b->own) {
         whole n = *b->done + later;
         const double *x = flip ? b->y : b->x;
-        const bool last = !again && s + 1 == STAGES_OF(b);
+        const bool last = !again && s + 1 == b->stages;
         Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};  // springs yield at the end of a step
         vec OF_LANES(
             force, elastic(b, i, lane, x, HAS_YIELDS && last ? &gone : nullptr) +
@@ -391,7 +391,7 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
 // the drift of the next one in one pass, which goes to the other of two arrays of positions.
 LEAN_KERNEL leap(whole later, whole s, whole flip) {
     BODY EACH_ROW_BY_LANES(i, b->own) {
-        whole n = *b->done + later, next = s + 1 == STAGES_OF(b) ? 0 : s + 1;
+        whole n = *b->done + later, next = s + 1 == b->stages ? 0 : s + 1;
         const double *x = flip ? b->y : b->x;
         const bool ledger = HAS_POWERS && b->powers;
         Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};

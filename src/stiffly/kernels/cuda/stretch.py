@@ -288,7 +288,7 @@ class OnCard:
         self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        defined = _defined(self._blocks, yields(body), mixed)
         self._launch = card.loaded(self._lanes, has(held, body), self.texts, defined)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
         self._sums = card.zeros(BOOKS * SUMS)
@@ -501,11 +501,10 @@ def _lanes(body: GroupedBody, rows: int) -> int:
     return lanes_for(rows, table)
 
 
-def _defined(blocks: Blocks, scheme: Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+def _defined(blocks: Blocks, worn: bool, mixed: bool) -> tuple[str, ...]:
     """For common.cu; worn: springs yield."""
     there = {
         f"THREADS={blocks.threads}": blocks.threads,
-        "STAGES=1": scheme.stages == 1,
         "PASSING": worn,
         "MIXED": mixed,
     }
