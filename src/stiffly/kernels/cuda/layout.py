@@ -174,13 +174,13 @@ def _kinds(body: GroupedBody) -> np.ndarray:
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
     row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 11)
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 12)
     between = 0 if body.between is None else 2 * 8 + 1
     guests = 0 if body.guests is None else 4 + 3
     atoms = 0 if body.atoms is None else 4 + 3 + buckets_for(body.atoms, rows) ** 3 // rows
     more = between + guests + atoms
     pairs = _bytes((body.steady, body.viscous))  # whose slices have more to fill
-    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 11 + 24 + more) * rows)
+    return 2 * _bytes(body) + pairs + 8 * (sums + (8 * 4 + 2 + 12 + 24 + more) * rows)
 
 
 def too_large(need: int, free: int) -> str:
