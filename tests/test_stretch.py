@@ -789,7 +789,8 @@ def test_less_damping_is_another_layout():
 
 def test_loops_know_what_parts_do_between_steps():
     """Terms that a class has from another one say nothing of what it does in its own way."""
-    known = {"SettlingContact", "YieldingSprings", "PreparedFixed"}  # the last has none, as its own
+    known = {"SettlingContact", "YieldingSprings", "RubbingRepulsion"}  # whose terms tell it
+    known.add("PreparedFixed")  # as its own
     found = set()
     for room in (stiffly.parts, stiffly.collisions):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):

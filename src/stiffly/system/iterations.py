@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..collisions.penalty import PreparedContact
 from ..contracts import Array, State
 from ..kernels.cuda.local import Problem, Sailed
 from ..parts.attachments import PointTies
@@ -24,6 +23,7 @@ from ..parts.terms import (
     TieTerm,
     TouchTerm,
     WindTerm,
+    terms_of,
 )
 from .groups import NoStretch
 from .stretch import Stretcher, all_terms
@@ -66,16 +66,21 @@ def _stretcher(system: System) -> Stretcher | None:
     except NoStretch:  # some are the host's, beside a card
         return None
     known = all(type(term) in (*FORCES, *BETWEEN) for term in terms)
-    alike = all(isinstance(part, PreparedContact | PointTies) for part in parts.changing)
+    alike = all(_touches(part) or isinstance(part, PointTies) for part in parts.changing)
     yields = any(isinstance(part, YieldingSprings) for _, part in parts.parts)
     return stretcher if known and alike and not yields else None
+
+
+def _touches(part: Any) -> bool:
+    terms = terms_of(part) or [None]
+    return all(isinstance(term, TouchTerm) for term in terms)
 
 
 def _known(system: System, stretcher: Stretcher, body: Any, layout: Any) -> Array:
     """(touches, rows): contact that the matrix knows of, by rows of the body."""
     if stretcher.covered is None or stretcher.covered[0] is not layout:
         pairs = zip(system.assembly.changing, layout, strict=True)
-        near = [shape for part, own in pairs if isinstance(part, PreparedContact) for shape in own]
+        near = [shape for part, own in pairs if _touches(part) for shape in own]
         terms = [t for t in all_terms(system.assembly) if isinstance(t, TouchTerm)]
         known = np.zeros((len(terms), body.groups.place.size))
         for row, term, shape in zip(known, terms, near, strict=True):
