@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -148,8 +147,7 @@ def simulate(
     announce()
     check_engine(engine, device)
     check_precision(precision, device)
-    known = _beside(partial(fingerprint, system)) if options is not None else None
-    job = _Job(system, scene, given, plan, options, interruption, known)
+    job = _Job(system, scene, given, plan, options, interruption)
     bound, state = job.bound(device, engine, precision)
     bar = progress or notebook_bar()
     with job.watched() as interrupt:
@@ -167,14 +165,6 @@ def simulate(
             return loop.run(sink, bar if sink.first else None)
         loop, sink = job.alone(bound, state, plan.step, job.begin(bound, state))
         return loop.run(sink, bar)
-
-
-def _beside(job: Callable[[], str]) -> Future[str]:
-    """What takes a while and nobody waits for yet."""
-    pool = ThreadPoolExecutor(1)
-    found = pool.submit(job)
-    pool.shutdown(wait=False)
-    return found
 
 
 def require_options(options: Mapping[str, Any]) -> None:
@@ -202,7 +192,6 @@ class _Job:
     plan: Plan
     options: Options | None
     interrupt: Interrupt
-    fingerprint: Future[str] | None  # of the system, where the run is written
 
     def bound(self, device: str, engine: str, precision: str) -> tuple[Any, State]:
         """The system where it is to be computed; steps that are too long are told."""
@@ -282,10 +271,10 @@ class _Job:
         again: bool = False,
         **told: Any,
     ) -> Writer:
-        assert self.options is not None and self.fingerprint is not None
+        assert self.options is not None
         plan, recipe = self.plan, getattr(self.scene, "recipe", "")
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
-        asked |= {"device": bound.backend.name, "system": self.fingerprint.result()}
+        asked |= {"device": bound.backend.name, "system": fingerprint(self.system)}
         asked |= {"precision": bound.backend.precision}
         asked |= {"recipe": recipe_digest(recipe)} if recipe else {}
         place = self.options.place
